@@ -1,0 +1,2 @@
+/** The closed family of errors. */
+package org.pgkernel.base.error;

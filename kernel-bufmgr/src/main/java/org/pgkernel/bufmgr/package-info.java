@@ -1,0 +1,2 @@
+/** The buffer manager. */
+package org.pgkernel.bufmgr;

@@ -1,0 +1,2 @@
+/** Commands. */
+package org.pgkernel.cli;

@@ -1,0 +1,2 @@
+/** A whole kernel over a data directory. */
+package org.pgkernel.cluster;

@@ -1,0 +1,2 @@
+/** Free space map, visibility map, and Storage redo. */
+package org.pgkernel.fsm;

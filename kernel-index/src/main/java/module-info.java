@@ -1,0 +1,6 @@
+/** Index page formats and their redo. */
+module org.pgkernel.index {
+    requires transitive org.pgkernel.recovery;
+
+    exports org.pgkernel.index;
+}

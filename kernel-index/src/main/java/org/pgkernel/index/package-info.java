@@ -1,0 +1,2 @@
+/** Index page formats and their redo. */
+package org.pgkernel.index;

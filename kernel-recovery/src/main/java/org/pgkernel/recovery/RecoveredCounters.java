@@ -1,0 +1,45 @@
+package org.pgkernel.recovery;
+
+/** Counters that a checkpoint record carries and that redo moves on; kernel-xact implements them. Ids are unsigned. (PostgreSQL: ShmemVariableCache, MultiXactState, CheckPoint.) */
+public interface RecoveredCounters {
+    long nextFullXid();
+
+    void nextFullXid(long fullXid);
+
+    /** Moves nextFullXid past {@code xid} if it is not yet. (PostgreSQL: AdvanceNextFullTransactionIdPastXid.) */
+    void advancePastXid(int xid);
+
+    int nextOid();
+
+    void nextOid(int oid);
+
+    int nextMulti();
+
+    int nextMultiOffset();
+
+    void nextMulti(int multi, int offset);
+
+    /** Moves on if ahead. (PostgreSQL: MultiXactAdvanceNextMXact.) */
+    void advanceNextMulti(int multi, int offset);
+
+    int oldestXid();
+
+    int oldestXidDb();
+
+    void oldestXid(int xid, int db);
+
+    int oldestMulti();
+
+    int oldestMultiDb();
+
+    void oldestMulti(int multi, int db);
+
+    int oldestCommitTsXid();
+
+    int newestCommitTsXid();
+
+    void commitTsXids(int oldest, int newest);
+
+    /** Oldest xid still running at the end of redo. (PostgreSQL: oldestActiveXID of StartupXLOG, after prepared transactions.) */
+    int oldestActiveXid();
+}

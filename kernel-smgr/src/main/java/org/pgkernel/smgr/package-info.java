@@ -1,0 +1,2 @@
+/** The storage manager: relation forks as segment files. */
+package org.pgkernel.smgr;

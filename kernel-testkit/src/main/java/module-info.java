@@ -1,0 +1,10 @@
+/** Tools for tests: a real PostgreSQL, byte comparison. */
+module org.pgkernel.testkit {
+    requires transitive org.pgkernel.base;
+
+    exports org.pgkernel.testkit;
+    requires java.sql;
+    requires org.apache.commons.compress;
+    requires org.postgresql.jdbc;
+    requires org.tukaani.xz;
+}

@@ -1,0 +1,2 @@
+/** Tools for tests: a real PostgreSQL, byte comparison. */
+package org.pgkernel.testkit;

@@ -1,0 +1,2 @@
+/** Records, pages, segments and timelines of the write-ahead log. */
+package org.pgkernel.wal;

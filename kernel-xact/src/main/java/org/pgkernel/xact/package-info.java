@@ -1,0 +1,2 @@
+/** Transaction status, ids, and the redo of Transaction, CLOG, MultiXact, CommitTs, Standby. */
+package org.pgkernel.xact;
