@@ -42,4 +42,10 @@ public interface RecoveredCounters {
 
     /** Oldest xid still running at the end of redo. (PostgreSQL: oldestActiveXID of StartupXLOG, after prepared transactions.) */
     int oldestActiveXid();
+
+    /**
+     * The primary's track_commit_timestamp: pg_control's value, told after the counters were set and before the first record, then each
+     * parameter change that replay meets. Turning it off removes pg_commit_ts. (PostgreSQL: StartupCommitTs, CommitTsParameterChange.)
+     */
+    default void trackCommitTimestamp(boolean on) {}
 }

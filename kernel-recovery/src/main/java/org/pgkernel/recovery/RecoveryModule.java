@@ -12,6 +12,12 @@ public interface RecoveryModule {
     /** Called once after the last record, before new WAL is written: brings SLRUs to their exact end and the like. (PostgreSQL: TrimCLOG, TrimMultiXact, StartupSUBTRANS.) */
     default void afterRedo(RedoContext context) {}
 
+    /**
+     * Called once when recovery is over: the end-of-recovery checkpoint or record is written, ordinary checkpoints follow.
+     * (PostgreSQL: CompleteCommitTsInitialization, and SharedRecoveryState becoming RECOVERY_STATE_DONE.)
+     */
+    default void afterRecovery(RedoContext context) {}
+
     /** The counters that checkpoints record, or null: exactly one module supplies them. */
     default RecoveredCounters counters() {
         return null;
