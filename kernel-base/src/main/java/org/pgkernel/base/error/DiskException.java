@@ -19,6 +19,16 @@ public final class DiskException extends KernelException {
         this.errno = errno;
     }
 
+    /**
+     * @param what what was tried, without the file's name
+     * @param file the file's path; the message ends in it
+     * @param errno the system's error number, 0 when there is none
+     */
+    public DiskException(String what, String file, int errno) {
+        super((errno == 0 ? what : what + ": " + text(errno)) + " file=" + file, null);
+        this.errno = errno;
+    }
+
     public int errno() {
         return errno;
     }
@@ -34,13 +44,20 @@ public final class DiskException extends KernelException {
             case 1 -> "operation not permitted";
             case ENOENT -> "no such file or directory";
             case EIO -> "input/output error";
+            case 9 -> "bad file descriptor";
+            case 12 -> "out of memory";
             case 13 -> "permission denied";
             case EEXIST -> "file exists";
             case 20 -> "not a directory";
             case 21 -> "is a directory";
+            case 22 -> "invalid argument";
             case 24 -> "too many open files";
+            case 27 -> "file too large";
             case ENOSPC -> "no space left on device";
             case 30 -> "read-only file system";
+            case 36 -> "file name too long";
+            case 39 -> "directory not empty";
+            case 122 -> "disk quota exceeded";
             default -> "errno " + errno;
         };
     }

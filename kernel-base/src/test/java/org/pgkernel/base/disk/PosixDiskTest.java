@@ -1,0 +1,214 @@
+package org.pgkernel.base.disk;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.api.io.TempDir;
+import org.pgkernel.base.error.DiskException;
+import org.pgkernel.base.error.RefusedException;
+
+final class PosixDiskTest {
+    private static final int MEMORY_BYTES = 1 << 16;
+
+    private final Disk disk = new PosixDisk();
+
+    @TempDir Path directory;
+
+    private long address;
+    private UnsafeBuffer memory;
+
+    @BeforeEach
+    void reserve() {
+        address = NativeMemory.reserve(MEMORY_BYTES);
+        memory = new UnsafeBuffer(address, MEMORY_BYTES);
+    }
+
+    @AfterEach
+    void release() {
+        NativeMemory.release(address, MEMORY_BYTES);
+    }
+
+    private String path(String name) {
+        return directory.resolve(name).toString();
+    }
+
+    @Test
+    void readReturnsWhatWasWritten() throws Exception {
+        try (DiskFile file = disk.create(path("f"))) {
+            memory.putLong(0, 0x1122334455667788L);
+            file.write(address, 8, 8192);
+            assertEquals(8200, file.size());
+            assertEquals(8, file.read(address + 100, 100, 8192));
+            assertEquals(0x1122334455667788L, memory.getLong(100));
+            assertEquals(0, file.read(address, 8, 8200), "nothing lies beyond the end");
+            file.dataSync();
+            file.sync();
+            file.prefetch(0, 8192);
+            file.startWriteback(0, 8192);
+            file.truncate(10);
+            assertEquals(10, Files.size(directory.resolve("f")));
+            assertEquals(path("f"), file.path());
+        }
+    }
+
+    @Test
+    void readStopsAtTheEndOfTheFile() {
+        try (DiskFile file = disk.create(path("f"))) {
+            file.write(address, 100, 0);
+            memory.setMemory(0, MEMORY_BYTES, (byte) 7);
+            assertEquals(60, file.read(address, 8192, 40));
+            assertEquals(0, memory.getByte(59));
+            assertEquals(7, memory.getByte(60));
+        }
+    }
+
+    @Test
+    void interruptedThreadLosesNoFile() {
+        try (DiskFile file = disk.create(path("f"))) {
+            Thread.currentThread().interrupt();
+            memory.putInt(0, 42);
+            file.write(address, 8192, 0);
+            assertEquals(8192, file.read(address + 8192, 8192, 0));
+            file.dataSync();
+            assertTrue(Thread.interrupted(), "the flag is the caller's and stays set");
+            assertEquals(8192, file.read(address + 8192, 8192, 0));
+            assertEquals(42, memory.getInt(8192));
+        } finally {
+            Thread.interrupted();
+        }
+    }
+
+    @Test
+    void transfersAllocateNothing() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        try (DiskFile file = disk.create(path("f"))) {
+            transfers(file, 20_000);
+            long before = threads.getCurrentThreadAllocatedBytes();
+            transfers(file, 10_000);
+            long bytes = threads.getCurrentThreadAllocatedBytes() - before;
+            assertTrue(bytes < 10_000, bytes + " bytes allocated by 10,000 reads and writes");
+        }
+    }
+
+    private void transfers(DiskFile file, int count) {
+        for (int i = 0; i < count; i++) {
+            file.write(address, 64, (i & 7) * 64L);
+            if (file.read(address, 64, (i & 7) * 64L) != 64) {
+                throw new AssertionError("short read");
+            }
+            file.prefetch(0, 64);
+        }
+    }
+
+    @Test
+    void newFilesAndDirectoriesArePrivate() throws Exception {
+        disk.create(path("f")).close();
+        assertTrue(disk.createDirectory(path("d")));
+        assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve("f"))));
+        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve("d"))));
+    }
+
+    @Test
+    void openingTellsMissingFromExisting() {
+        assertNull(disk.openIfExists(path("f")));
+        assertNull(disk.openReadOnly(path("f")));
+        assertEquals(DiskException.ENOENT, assertThrows(DiskException.class, () -> disk.open(path("f"))).errno());
+        disk.openOrCreate(path("f")).close();
+        disk.openOrCreate(path("f")).close();
+        assertEquals(DiskException.EEXIST, assertThrows(DiskException.class, () -> disk.create(path("f"))).errno());
+        try (DiskFile file = disk.openIfExists(path("f"))) {
+            assertNotNull(file);
+        }
+        try (DiskFile file = disk.openReadOnly(path("f"))) {
+            DiskException e = assertThrows(DiskException.class, () -> file.write(address, 1, 0));
+            assertTrue(e.getMessage().endsWith("file=" + path("f")), e.getMessage());
+        }
+    }
+
+    @Test
+    void namesAreCreatedRenamedAndRemoved() {
+        assertFalse(disk.exists(path("d")));
+        assertTrue(disk.createDirectory(path("d")));
+        assertFalse(disk.createDirectory(path("d")));
+        assertTrue(disk.isDirectory(path("d")));
+        disk.create(path("d/a")).close();
+        assertFalse(disk.isDirectory(path("d/a")));
+        assertFalse(disk.exists(path("d/a/b")), "a file has no entries");
+        disk.rename(path("d/a"), path("d/b"));
+        disk.create(path("d/c")).close();
+        assertEquals(Set.of("b", "c"), Set.copyOf(disk.list(path("d"))));
+        assertThrows(DiskException.class, () -> disk.removeDirectory(path("d")));
+        assertTrue(disk.unlink(path("d/b")));
+        assertFalse(disk.unlink(path("d/b")));
+        assertTrue(disk.unlink(path("d/c")));
+        disk.syncDirectory(path("d"));
+        assertTrue(disk.removeDirectory(path("d")));
+        assertFalse(disk.removeDirectory(path("d")));
+        assertTrue(disk.list(path("d")).isEmpty());
+        assertThrows(DiskException.class, () -> disk.syncDirectory(path("d")));
+        assertThrows(DiskException.class, () -> disk.rename(path("d"), path("e")));
+    }
+
+    @Test
+    void nameWithAZeroByteIsRefused() {
+        assertThrows(RefusedException.class, () -> disk.exists("a\0b"));
+    }
+
+    @Test
+    void closedFileRefusesTransfersAndClosesTwiceQuietly() {
+        DiskFile file = disk.create(path("f"));
+        file.close();
+        file.close();
+        assertThrows(DiskException.class, () -> file.read(address, 1, 0));
+        assertThrows(DiskException.class, () -> file.write(address, 1, 0));
+        assertThrows(DiskException.class, file::size);
+        assertThrows(DiskException.class, file::sync);
+        assertThrows(DiskException.class, () -> file.truncate(0));
+    }
+
+    static boolean hasFullDevice() {
+        return Files.isWritable(Path.of("/dev/full"));
+    }
+
+    @Test
+    @EnabledIf("hasFullDevice")
+    void fullDiskIsSaidAndMayBeRetried() {
+        try (DiskFile file = disk.open("/dev/full")) {
+            DiskException e = assertThrows(DiskException.class, () -> file.write(address, 8192, 0));
+            assertEquals(DiskException.ENOSPC, e.errno());
+            assertTrue(e.mayRetry());
+        }
+    }
+
+    @Test
+    void reservationIsLazyZeroedAndRefusedInWords() {
+        long bytes = 100L << 30;
+        long large = NativeMemory.reserve(bytes);
+        try {
+            NativeMemory.adviseHuge(large, 1 << 22);
+            UnsafeBuffer tail = new UnsafeBuffer(large + bytes - 8192, 8192);
+            assertEquals(0, tail.getLong(0));
+            tail.putLong(8184, 1);
+        } finally {
+            NativeMemory.release(large, bytes);
+        }
+        RefusedException e = assertThrows(RefusedException.class, () -> NativeMemory.reserve(1L << 60));
+        assertTrue(e.getMessage().contains(Long.toString(1L << 60)), e.getMessage());
+        assertThrows(RefusedException.class, () -> NativeMemory.reserve(0));
+    }
+}
