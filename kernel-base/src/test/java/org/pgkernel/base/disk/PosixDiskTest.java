@@ -7,8 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -19,6 +17,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.io.TempDir;
+import org.pgkernel.base.Allocation;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
 
@@ -95,13 +94,9 @@ final class PosixDiskTest {
 
     @Test
     void transfersAllocateNothing() {
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (DiskFile file = disk.create(path("f"))) {
-            transfers(file, 20_000);
-            long before = threads.getCurrentThreadAllocatedBytes();
-            transfers(file, 10_000);
-            long bytes = threads.getCurrentThreadAllocatedBytes() - before;
-            assertTrue(bytes < 10_000, bytes + " bytes allocated by 10,000 reads and writes");
+            long bytes = Allocation.ofWarm(() -> transfers(file, 10_000), 2_000);
+            assertTrue(bytes < 2_000, bytes + " bytes allocated by 10,000 reads and writes");
         }
     }
 
