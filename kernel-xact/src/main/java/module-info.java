@@ -3,4 +3,7 @@ module org.pgkernel.xact {
     requires transitive org.pgkernel.recovery;
 
     exports org.pgkernel.xact;
+
+    provides org.pgkernel.recovery.RecoveryModuleProvider with
+            org.pgkernel.xact.XactModuleProvider;
 }
