@@ -99,6 +99,16 @@ public final class BufferPool implements AutoCloseable {
         throw new AssertionError("stub");
     }
 
+    /** True if pages carry checksums. (PostgreSQL: DataChecksumsEnabled.) */
+    public boolean checksums() {
+        throw new AssertionError("stub");
+    }
+
+    /** True if checksums or wal_log_hints are on. (PostgreSQL: XLogHintBitIsNeeded.) */
+    public boolean hintsAreLogged() {
+        throw new AssertionError("stub");
+    }
+
     /** pg_control says wal_log_hints or checksums: see {@link #markDirtyHint}. */
     public void hintsAreLogged(boolean logged) {
         throw new AssertionError("stub");
