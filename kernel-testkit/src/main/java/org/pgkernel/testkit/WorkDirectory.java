@@ -1,0 +1,57 @@
+package org.pgkernel.testkit;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+
+/**
+ * A scratch directory that the server's user can enter, removed on close. Set the system property {@code pgkernel.keep} to keep it, to
+ * look at what a failed test left.
+ */
+public final class WorkDirectory implements AutoCloseable {
+    private final Path path;
+
+    private WorkDirectory(Path path) {
+        this.path = path;
+    }
+
+    /** Below {@code java.io.tmpdir}, mode 0711. */
+    public static WorkDirectory create(String prefix) {
+        return createIn(Path.of(System.getProperty("java.io.tmpdir")), prefix);
+    }
+
+    /** Below {@code parent}, mode 0711. */
+    public static WorkDirectory createIn(Path parent, String prefix) {
+        try {
+            Path path = Files.createTempDirectory(parent, prefix);
+            Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwx--x--x"));
+            return new WorkDirectory(path);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    public Path path() {
+        return path;
+    }
+
+    public Path resolve(String name) {
+        return path.resolve(name);
+    }
+
+    @Override
+    public void close() {
+        if (System.getProperty("pgkernel.keep") == null) {
+            FileTrees.delete(path);
+        } else {
+            System.err.println("kept " + path);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return path.toString();
+    }
+}
