@@ -57,7 +57,7 @@ final class WalPages implements AutoCloseable {
         this.timelines = timelines;
         this.segmentSize = segmentSize;
         this.systemIdentifier = systemIdentifier;
-        windowBytes = BufferUtil.allocateDirectAligned(Math.min(segmentSize, MAX_WINDOW), WalPageHeader.PAGE_SIZE);
+        windowBytes = ByteBuffer.allocateDirect(Math.min(segmentSize, MAX_WINDOW));
         window = new UnsafeBuffer(windowBytes);
         windowAddress = window.addressOffset();
     }
