@@ -24,6 +24,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.jar.JarFile;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.zip.ZipEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
@@ -49,6 +51,7 @@ public final class PostgresBinaries {
     private static final String RESOURCE = "postgres-linux-x86_64.txz";
     private static final String MANIFEST = ".pgkernel-files";
     private static final String VERSION_FILE = ".pgkernel-version";
+    private static final Pattern VERSION = Pattern.compile("\\(PostgreSQL\\) (\\d+(\\.\\d+)?)");
     private static final Map<String, PostgresBinaries> UNPACKED = new HashMap<>();
 
     private final Path home;
@@ -107,6 +110,20 @@ public final class PostgresBinaries {
         }
         PostgresBinaries judge = judge();
         return judge.major() == major ? Optional.of(judge) : Optional.empty();
+    }
+
+    /** A release of this major version that is installed on this system, on the PATH or where Debian and Red Hat put it; with every tool. */
+    public static Optional<PostgresBinaries> installed(int major) {
+        Optional<Path> postgres = PostgresInspection.installed(major, "postgres");
+        if (postgres.isEmpty()) {
+            return Optional.empty();
+        }
+        try {
+            Path home = postgres.get().toRealPath().getParent().getParent();
+            return Optional.of(new PostgresBinaries(home, askVersion(home)));
+        } catch (IOException e) {
+            throw new PostgresServerException("cannot use the installed PostgreSQL: file=" + postgres.get(), e);
+        }
     }
 
     /** The unpacked release's root: {@code bin}, {@code lib}, {@code share}. */
@@ -253,11 +270,11 @@ public final class PostgresBinaries {
     private static String askVersion(Path home) throws IOException {
         // "postgres (PostgreSQL) 15.7"; the one thing that root may ask of it.
         String text = Processes.run(List.of(home.resolve("bin/postgres").toString(), "--version"), 30).output().strip();
-        String version = text.substring(text.lastIndexOf(' ') + 1);
-        if (!version.matches("\\d+(\\.\\d+)?")) {
+        Matcher matcher = VERSION.matcher(text);
+        if (!matcher.find()) {
             throw new IOException("unexpected answer from postgres --version: \"" + text + "\"");
         }
-        return version;
+        return matcher.group(1);
     }
 
     private static String sha256(byte[] bytes) {

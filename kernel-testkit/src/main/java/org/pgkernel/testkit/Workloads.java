@@ -218,7 +218,7 @@ public final class Workloads {
             connection.setAutoCommit(true);
             statement.execute("update tx_3 set v_ch1 = repeat('wide', 200) where id % 2 = 0");
             statement.execute("create index tx_3_id on tx_3 (id, v_ch1)");
-            statement.execute("create unique index kept_id on kept (id) where id < 100");
+            statement.execute("create unique index kept_id on kept (id) where id > 100");
             statement.execute("analyze tx_3");
         }
     }
