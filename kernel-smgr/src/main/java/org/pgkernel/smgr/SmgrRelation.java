@@ -2,86 +2,222 @@ package org.pgkernel.smgr;
 
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
+import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.error.DiskException;
 
-/** One relation's files. Thread-safe. Block numbers are unsigned; addresses are native, of a whole page. */
+/**
+ * One relation's files. Thread-safe. Block numbers are unsigned; addresses are native, of a whole page.
+ *
+ * <p>A handle that its {@link StorageManager} has closed stays usable: calls go to the relation's present handle.
+ *
+ * <p>Errors of all file operations: {@link DiskException} when the system refuses (a missing file is ENOENT),
+ * {@link org.pgkernel.base.error.DamagedDataException} when the files are not as they must be or the block is not there.
+ */
 public final class SmgrRelation {
-    SmgrRelation() {}
+    private final StorageManager manager;
+    private final int spcOid;
+    private final int dbOid;
+    private final int relNumber;
+    private final ForkFiles main;
+    private final ForkFiles freeSpaceMap;
+    private final ForkFiles visibilityMap;
+    private final ForkFiles init;
+
+    /** Set once, under the manager's monitor, after the handle has left its table. */
+    private volatile boolean closed;
+
+    SmgrRelation(StorageManager manager, int spcOid, int dbOid, int relNumber) {
+        this.manager = manager;
+        this.spcOid = spcOid;
+        this.dbOid = dbOid;
+        this.relNumber = relNumber;
+        main = new ForkFiles(this, ForkNumber.MAIN);
+        freeSpaceMap = new ForkFiles(this, ForkNumber.FSM);
+        visibilityMap = new ForkFiles(this, ForkNumber.VISIBILITY_MAP);
+        init = new ForkFiles(this, ForkNumber.INIT);
+    }
 
     public int spcOid() {
-        throw new AssertionError("stub");
+        return spcOid;
     }
 
     public int dbOid() {
-        throw new AssertionError("stub");
+        return dbOid;
     }
 
     public int relNumber() {
-        throw new AssertionError("stub");
+        return relNumber;
     }
 
+    /** A new locator; allocates. */
     public RelFileLocator locator() {
-        throw new AssertionError("stub");
+        return new RelFileLocator(spcOid, dbOid, relNumber);
     }
 
-    /** True if the fork's first segment exists. (PostgreSQL: smgrexists; outside recovery the file is looked for anew.) */
+    /**
+     * True if the fork's first segment exists; so does the one that a drop keeps until the next checkpoint. In recovery, or with
+     * shared sizes, an open fork answers without a system call; else the file is closed and looked for anew.
+     * (PostgreSQL: smgrexists, mdexists.)
+     */
     public boolean exists(ForkNumber fork) {
-        throw new AssertionError("stub");
+        return files(fork).exists();
     }
 
-    /** Creates the fork, empty; in redo an existing one is fine (and a missing database or tablespace directory is made). (PostgreSQL: smgrcreate, mdcreate, TablespaceCreateDbspace.) */
+    /**
+     * Creates the fork, empty, and queues its sync; makes the database's directory in its tablespace when that is missing. In redo
+     * an existing fork is fine, an open one costs nothing, and all missing directories are made.
+     * (PostgreSQL: smgrcreate, mdcreate, TablespaceCreateDbspace.)
+     *
+     * @throws DiskException EEXIST outside redo when the file exists
+     */
     public void create(ForkNumber fork, boolean isRedo) {
-        throw new AssertionError("stub");
+        files(fork).create(isRedo);
     }
 
-    /** The remembered size, or the file's when nothing accurate is remembered; the answer is remembered. (PostgreSQL: smgrnblocks.) */
+    /** The remembered size, or the file's when nothing accurate is remembered; the answer is remembered. Blocks. (PostgreSQL: smgrnblocks.) */
     public int nblocks(ForkNumber fork) {
-        throw new AssertionError("stub");
+        return files(fork).nblocks();
     }
 
     /** The remembered size and whether it is accurate now, see {@link ForkSize}; touches no file. (PostgreSQL: smgrnblocks_cached.) */
     public long rememberedSize(ForkNumber fork) {
-        throw new AssertionError("stub");
+        return files(fork).rememberedSize();
     }
 
-    /** Forgets remembered sizes, of all forks. */
-    public void forgetSizes() {}
+    /** Forgets remembered sizes, of all forks, and which forks are known to be missing. */
+    public void forgetSizes() {
+        for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
+            files(ForkNumber.of(fork)).forget();
+        }
+    }
 
-    /** Writes a page at the fork's end or beyond (a hole reads as zeros). (PostgreSQL: smgrextend.) */
+    /**
+     * Writes a page at the fork's end or beyond (a hole reads as zeros), under the fork's extension lock. On failure the size on disk
+     * is asked anew. (PostgreSQL: smgrextend.)
+     */
     public void extend(ForkNumber fork, int block, long address, boolean skipSync) {
-        throw new AssertionError("stub");
+        files(fork).extend(block, address, skipSync);
     }
 
-    /** Adds {@code count} zero pages from {@code block} on. */
+    /** Adds {@code count} zero pages from {@code block} on; they are written, so that a full disk shows here. */
     public void zeroExtend(ForkNumber fork, int block, int count, boolean skipSync) {
-        throw new AssertionError("stub");
+        files(fork).zeroExtend(block, count, skipSync);
     }
 
-    /** Reads a page; a block at or past the end is an error that names it. (In recovery PostgreSQL's mdread zeroes instead only with zero_damaged_pages or InRecovery: see the README.) */
+    /**
+     * Reads a page. A block at or past the end, or cut off in the middle, is an error that names it; in recovery it reads as zeros,
+     * and lower segments that are missing are made. (PostgreSQL: smgrread, mdread.)
+     */
     public void read(ForkNumber fork, int block, long address) {
-        throw new AssertionError("stub");
+        files(fork).read(block, address);
     }
 
-    /** Writes an existing page and queues a sync unless told not to. */
+    /**
+     * Writes an existing page and queues a sync unless told not to. Does not check that the block exists; in recovery missing lower
+     * segments are made. (PostgreSQL: smgrwrite.)
+     */
     public void write(ForkNumber fork, int block, long address, boolean skipSync) {
-        throw new AssertionError("stub");
+        files(fork).write(block, address, skipSync);
     }
 
+    /** Tells the system that the page will be read; a hint, a missing segment is passed over. (PostgreSQL: smgrprefetch.) */
     public void prefetch(ForkNumber fork, int block) {
-        throw new AssertionError("stub");
+        files(fork).prefetch(block);
     }
 
-    /** Starts write-out of {@code count} blocks. (PostgreSQL: smgrwriteback.) */
+    /** Starts write-out of {@code count} blocks; segments not open are passed over. (PostgreSQL: smgrwriteback.) */
     public void startWriteback(ForkNumber fork, int block, int count) {
-        throw new AssertionError("stub");
+        files(fork).startWriteback(block, count);
     }
 
-    /** Cuts one fork to {@code blocks}; the caller has dropped the buffers. Segments past the end stay, empty. (PostgreSQL: mdtruncate.) */
+    /**
+     * Cuts one fork to {@code blocks}; the caller has dropped the buffers and keeps writers away. Segments past the end stay, empty.
+     * More blocks than there are is an error outside recovery, nothing to do in it. (PostgreSQL: smgrtruncate, mdtruncate.)
+     */
     public void truncate(ForkNumber fork, int blocks) {
-        throw new AssertionError("stub");
+        files(fork).truncate(blocks);
     }
 
-    /** Makes the fork durable now, every segment, inactive ones too. (PostgreSQL: smgrimmedsync.) */
+    /**
+     * Makes the fork durable now, every segment, inactive ones too. (PostgreSQL: smgrimmedsync.)
+     *
+     * @throws org.pgkernel.base.error.KernelStoppedException when a sync fails
+     */
     public void immediateSync(ForkNumber fork) {
-        throw new AssertionError("stub");
+        files(fork).immediateSync();
+    }
+
+    /** {@code spc/db/rel}. */
+    @Override
+    public String toString() {
+        return locator().toString();
+    }
+
+    StorageManager manager() {
+        return manager;
+    }
+
+    boolean is(int spcOid, int dbOid, int relNumber) {
+        return this.relNumber == relNumber && this.dbOid == dbOid && this.spcOid == spcOid;
+    }
+
+    int hash() {
+        return RelationTable.hash(spcOid, dbOid, relNumber);
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    void markClosed() {
+        closed = true;
+    }
+
+    /** Lets go of the files of a handle marked closed. */
+    void releaseFiles() {
+        assert closed;
+        main.release();
+        freeSpaceMap.release();
+        visibilityMap.release();
+        init.release();
+    }
+
+    void unlink(boolean isRedo) {
+        for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
+            files(ForkNumber.of(fork)).unlink(isRedo);
+        }
+    }
+
+    /** The fork of the relation's present handle. */
+    ForkFiles files(ForkNumber fork) {
+        SmgrRelation live = closed ? manager.open(spcOid, dbOid, relNumber) : this;
+        return switch (fork) {
+            case MAIN -> live.main;
+            case FSM -> live.freeSpaceMap;
+            case VISIBILITY_MAP -> live.visibilityMap;
+            case INIT -> live.init;
+        };
+    }
+
+    /** The database's directory in the relation's tablespace. */
+    String databaseDirectory() {
+        return manager.dataDirectory() + "/" + RelFileLocator.databasePath(spcOid, dbOid);
+    }
+
+    /** Makes {@link #databaseDirectory}, in redo with all that is missing above it. (PostgreSQL: TablespaceCreateDbspace.) */
+    void createDatabaseDirectory(boolean isRedo) {
+        Disk disk = manager.disk();
+        String path = databaseDirectory();
+        try {
+            disk.createDirectory(path);
+        } catch (DiskException e) {
+            if (e.errno() != DiskException.ENOENT || !isRedo) {
+                throw e;
+            }
+            for (int end = path.indexOf('/', manager.dataDirectory().length() + 1); end > 0; end = path.indexOf('/', end + 1)) {
+                disk.createDirectory(path.substring(0, end));
+            }
+            disk.createDirectory(path);
+        }
     }
 }

@@ -1,0 +1,642 @@
+package org.pgkernel.smgr;
+
+import java.util.Arrays;
+import org.agrona.UnsafeApi;
+import org.pgkernel.base.BlockNumber;
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.RelFileLocator;
+import org.pgkernel.base.disk.DiskFile;
+import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.base.error.DiskException;
+import org.pgkernel.base.error.RefusedException;
+
+/**
+ * One fork: its segment files and its remembered size.
+ *
+ * <p>On disk a fork is a run of full segments, one that is not full (it may be empty), and then perhaps inactive ones of length zero,
+ * which a truncation left and which count as absent. {@link #segments} holds a prefix of the first two kinds, as far as somebody looked.
+ * A segment enters it only when its predecessor is full.
+ *
+ * <p>This object's monitor is the fork's extension lock: whatever changes the files' number or length, {@link #segments} or
+ * {@link #blocks} holds it, probing for the size included. Reading and writing existing blocks takes a pin on the segment only.
+ * (PostgreSQL: md.c, and the caches of SMgrRelationData.)
+ */
+final class ForkFiles {
+    /** What to do about a segment that is not there. */
+    private enum Absent {
+        /** An error. (PostgreSQL: EXTENSION_FAIL.) */
+        FAIL,
+        /** In recovery make it, filling up the lower ones; else an error. (EXTENSION_FAIL | EXTENSION_CREATE_RECOVERY.) */
+        CREATE_IN_RECOVERY,
+        /** Make it, filling up the lower ones; the first one must exist. (EXTENSION_CREATE.) */
+        CREATE,
+        /** No segment. (EXTENSION_RETURN_NULL.) */
+        PASS
+    }
+
+    private static final SegmentFile[] NONE = new SegmentFile[0];
+    private static final int PAGE = BlockNumber.PAGE_SIZE;
+    private static final String[] FORK_NAMES = {"main", "fsm", "vm", "init"};
+
+    private final SmgrRelation relation;
+    private final ForkNumber fork;
+
+    /** Read by anybody, replaced under the monitor; never changed in place. Not empty means "the fork is open". */
+    private volatile SegmentFile[] segments = NONE;
+
+    /** The remembered size; {@link BlockNumber#INVALID} when there is none. Read by anybody, written under the monitor. */
+    private volatile int blocks = BlockNumber.INVALID;
+
+    /** The first segment was looked for and not found, while nobody else makes files. Read by anybody, written under the monitor. */
+    private volatile boolean knownMissing;
+
+    /** The first segment's path, built once; a race builds it twice, which is harmless. */
+    private String path;
+
+    ForkFiles(SmgrRelation relation, ForkNumber fork) {
+        this.relation = relation;
+        this.fork = fork;
+    }
+
+    boolean exists() {
+        boolean sole = manager().sizesAccurate();
+        if (sole && segments.length > 0) {
+            return true;
+        }
+        if (sole && knownMissing) {
+            return false;
+        }
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                if (!sole) {
+                    closeFrom(0);
+                }
+                return openFirst();
+            }
+        }
+        return live().exists();
+    }
+
+    void create(boolean isRedo) {
+        if (isRedo && segments.length > 0) {
+            return;
+        }
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                if (!isRedo || segments.length == 0) {
+                    createFirst(isRedo);
+                }
+                return;
+            }
+        }
+        live().create(isRedo);
+    }
+
+    int nblocks() {
+        if (manager().sizesAccurate()) {
+            int remembered = blocks;
+            if (remembered != BlockNumber.INVALID) {
+                return remembered;
+            }
+        }
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                return blocks = probe();
+            }
+        }
+        return live().nblocks();
+    }
+
+    long rememberedSize() {
+        int remembered = blocks;
+        if (remembered == BlockNumber.INVALID) {
+            return ForkSize.UNKNOWN;
+        }
+        return manager().sizesAccurate() ? ForkSize.accurate(remembered) : ForkSize.hint(remembered);
+    }
+
+    synchronized void forget() {
+        blocks = BlockNumber.INVALID;
+        knownMissing = false;
+    }
+
+    /** Closes every file and forgets all. */
+    synchronized void release() {
+        closeFrom(0);
+        forget();
+    }
+
+    void extend(int block, long address, boolean skipSync) {
+        refuseBeyondLimit(block, 1);
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                int grown = grown(block, 1);
+                try {
+                    writePages(block, address, 1, skipSync, Absent.CREATE);
+                } catch (Throwable e) {
+                    blocks = BlockNumber.INVALID;
+                    throw e;
+                }
+                blocks = grown;
+                return;
+            }
+        }
+        live().extend(block, address, skipSync);
+    }
+
+    void zeroExtend(int block, int count, boolean skipSync) {
+        assert count >= 0;
+        refuseBeyondLimit(block, count);
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                int grown = grown(block, count);
+                try {
+                    writeZeros(block, count, skipSync);
+                } catch (Throwable e) {
+                    blocks = BlockNumber.INVALID;
+                    throw e;
+                }
+                blocks = grown;
+                return;
+            }
+        }
+        live().zeroExtend(block, count, skipSync);
+    }
+
+    void read(int block, long address) {
+        SegmentFile segment = pin(block, Absent.CREATE_IN_RECOVERY, false);
+        int length;
+        try {
+            length = segment.file().read(address, PAGE, offset(block));
+        } finally {
+            segment.unpin();
+        }
+        if (length != PAGE) {
+            if (!manager().inRecovery()) {
+                throw new DamagedDataException("could not read a block, only " + length + " of " + PAGE + " bytes are there: "
+                        + place(block) + " file=" + segment.path());
+            }
+            // The block was cut off or dropped by a later record; redo gets zeros and goes on.
+            UnsafeApi.setMemory(address, PAGE, (byte) 0);
+        }
+    }
+
+    void write(int block, long address, boolean skipSync) {
+        writePages(block, address, 1, skipSync, Absent.CREATE_IN_RECOVERY);
+        int known = blocks;
+        if (known != BlockNumber.INVALID && Integer.compareUnsigned(block, known) >= 0) {
+            forgetSizeUpTo(block);
+        }
+    }
+
+    void prefetch(int block) {
+        SegmentFile segment = pin(block, Absent.PASS, false);
+        if (segment != null) {
+            try {
+                segment.file().prefetch(offset(block), PAGE);
+            } finally {
+                segment.unpin();
+            }
+        }
+    }
+
+    void startWriteback(int block, int count) {
+        assert count >= 0;
+        for (int done = 0; done < count; ) {
+            int pages = Math.min(count - done, manager().segmentBlocks() - blockInSegment(block + done));
+            SegmentFile[] open = segments;
+            int number = segmentOf(block + done);
+            // A segment that nobody opened has not been written lately, and may be on its way out.
+            if (number >= open.length || open[number].pin() != SegmentFile.PINNED) {
+                return;
+            }
+            try {
+                open[number].file().startWriteback(offset(block + done), (long) pages * PAGE);
+            } finally {
+                open[number].unpin();
+            }
+            done += pages;
+        }
+    }
+
+    void truncate(int newBlocks) {
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                blocks = BlockNumber.INVALID;
+                int present = probe();
+                if (Integer.compareUnsigned(newBlocks, present) < 0) {
+                    truncateSegments(newBlocks);
+                    present = newBlocks;
+                } else if (newBlocks != present && !manager().inRecovery()) {
+                    throw new RefusedException("could not truncate to " + BlockNumber.toString(newBlocks) + " blocks, there are only "
+                            + BlockNumber.toString(present) + ": " + place());
+                }
+                blocks = present;
+                return;
+            }
+        }
+        live().truncate(newBlocks);
+    }
+
+    void immediateSync() {
+        SegmentFile[] active = null;
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                blocks = probe();
+                active = segments;
+            }
+        }
+        if (active == null) {
+            live().immediateSync();
+            return;
+        }
+        int end = active.length;
+        while (manager().disk().exists(segmentPath(end))) {
+            end++;
+        }
+        // From the top, so that an emptied segment is durably empty before a lower one may be durably full again.
+        for (int number = end - 1; number >= 0; number--) {
+            sync(segmentPath(number));
+        }
+    }
+
+    /** Removes the fork's files. (PostgreSQL: mdunlinkfork.) */
+    void unlink(boolean isRedo) {
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                boolean missing = manager().sizesAccurate() && knownMissing;
+                release();
+                removeFiles(!isRedo && fork == ForkNumber.MAIN, missing);
+                return;
+            }
+        }
+        live().unlink(isRedo);
+    }
+
+    private void removeFiles(boolean keepFirst, boolean missing) {
+        SyncRequests requests = requests();
+        requests.forget(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), keepFirst ? 1 : 0);
+        boolean found;
+        if (keepFirst) {
+            found = emptyFirst();
+            requests.registerUnlink(relation.spcOid(), relation.dbOid(), relation.relNumber());
+        } else {
+            found = !missing && requests.unlink(path()) != SyncRequests.ABSENT;
+        }
+        if (found) {
+            int number = 1;
+            while (requests.unlink(segmentPath(number)) == SyncRequests.REMOVED) {
+                number++;
+            }
+        }
+    }
+
+    /** Gives the kept segment's space back. @return false when it does not exist */
+    private boolean emptyFirst() {
+        try {
+            DiskFile file = manager().openFiles().openFile(path(), OpenFiles.IF_EXISTS);
+            if (file == null) {
+                return false;
+            }
+            try (file) {
+                file.truncate(0);
+            }
+        } catch (DiskException e) {
+            SyncRequests.warn(e);
+        }
+        return true;
+    }
+
+    private void writeZeros(int block, int count, boolean skipSync) {
+        for (int done = 0; done < count; ) {
+            int inSegment = manager().segmentBlocks() - blockInSegment(block + done);
+            int pages = Math.min(Math.min(count - done, inSegment), ZeroPages.COUNT);
+            writePages(block + done, ZeroPages.ADDRESS, pages, skipSync, Absent.CREATE);
+            done += pages;
+        }
+    }
+
+    private void writePages(int block, long address, int count, boolean skipSync, Absent absent) {
+        SegmentFile segment = pin(block, absent, skipSync);
+        try {
+            segment.file().write(address, count * PAGE, offset(block));
+        } finally {
+            segment.unpin();
+        }
+        if (!skipSync) {
+            registerSync(segmentOf(block));
+        }
+    }
+
+    /** Pins the block's segment; null only with {@link Absent#PASS}. Takes no lock when the segment is known. */
+    private SegmentFile pin(int block, Absent absent, boolean skipSync) {
+        int number = segmentOf(block);
+        for (; ; ) {
+            SegmentFile[] open = segments;
+            SegmentFile segment = number < open.length ? open[number] : openSegment(number, block, absent, skipSync);
+            if (segment == null) {
+                return null;
+            }
+            int result = segment.pin();
+            if (result == SegmentFile.PINNED) {
+                return segment;
+            }
+            if (result == SegmentFile.MISSING) {
+                if (absent == Absent.PASS) {
+                    return null;
+                }
+                throw missing(segment.path());
+            }
+        }
+    }
+
+    /** Opens all segments up to one. (PostgreSQL: _mdfd_getseg.) */
+    private SegmentFile openSegment(int number, int block, Absent absent, boolean skipSync) {
+        synchronized (this) {
+            if (!relation.isClosed()) {
+                if (!openFirst()) {
+                    if (absent == Absent.PASS) {
+                        return null;
+                    }
+                    throw missing(path());
+                }
+                boolean create = absent == Absent.CREATE || absent == Absent.CREATE_IN_RECOVERY && manager().inRecovery();
+                while (segments.length <= number) {
+                    int next = segments.length;
+                    int below = segmentSize(next - 1);
+                    if (below < manager().segmentBlocks()) {
+                        if (absent == Absent.PASS) {
+                            return null;
+                        }
+                        if (!create) {
+                            throw new DamagedDataException("the block is past the end, segment " + (next - 1) + " has only " + below
+                                    + " blocks: " + place(block) + " file=" + segmentPath(next));
+                        }
+                        fillUp(next - 1, skipSync);
+                    }
+                    if (!openNext(create)) {
+                        if (absent == Absent.PASS) {
+                            return null;
+                        }
+                        throw missing(segmentPath(next));
+                    }
+                }
+                return segments[number];
+            }
+        }
+        return live().openSegment(number, block, absent, skipSync);
+    }
+
+    /** Makes an open segment full; what is between is a hole. */
+    private void fillUp(int number, boolean skipSync) {
+        blocks = BlockNumber.INVALID;
+        int last = (number + 1) * manager().segmentBlocks() - 1;
+        writePages(last, ZeroPages.ADDRESS, 1, skipSync, Absent.FAIL);
+    }
+
+    /** Opens the first segment unless it is open. (PostgreSQL: mdopenfork.) */
+    private boolean openFirst() {
+        if (segments.length > 0) {
+            return true;
+        }
+        boolean sole = manager().sizesAccurate();
+        if (sole && knownMissing) {
+            return false;
+        }
+        DiskFile file = manager().openFiles().openFile(path(), OpenFiles.IF_EXISTS);
+        if (file == null) {
+            knownMissing = sole;
+            return false;
+        }
+        append(path(), file);
+        return true;
+    }
+
+    /** Opens, or makes, the segment after the last open one, which is full. */
+    private boolean openNext(boolean create) {
+        String next = segmentPath(segments.length);
+        DiskFile file = manager().openFiles().openFile(next, create ? OpenFiles.OR_CREATE : OpenFiles.IF_EXISTS);
+        if (file == null) {
+            return false;
+        }
+        append(next, file);
+        if (create) {
+            requests().registerDirectory(relation.spcOid(), relation.dbOid());
+        }
+        return true;
+    }
+
+    private void createFirst(boolean isRedo) {
+        int how = isRedo ? OpenFiles.OR_CREATE : OpenFiles.CREATE;
+        DiskFile file;
+        try {
+            file = manager().openFiles().openFile(path(), how);
+        } catch (DiskException e) {
+            if (e.errno() != DiskException.ENOENT || relation.spcOid() == RelFileLocator.GLOBAL_TABLESPACE) {
+                throw e;
+            }
+            relation.createDatabaseDirectory(isRedo);
+            file = manager().openFiles().openFile(path(), how);
+        }
+        closeFrom(0);
+        append(path(), file);
+        knownMissing = false;
+        blocks = !isRedo && manager().sharedSizes() ? 0 : BlockNumber.INVALID;
+        registerSync(0);
+        requests().registerDirectory(relation.spcOid(), relation.dbOid());
+    }
+
+    private void append(String name, DiskFile file) {
+        SegmentFile[] open = segments;
+        SegmentFile[] longer = Arrays.copyOf(open, open.length + 1);
+        longer[open.length] = new SegmentFile(manager().openFiles(), name, file);
+        segments = longer;
+    }
+
+    /** Lets go of the open segments from {@code first} on; those in use close when they are no longer. */
+    private void closeFrom(int first) {
+        SegmentFile[] open = segments;
+        if (first < open.length) {
+            segments = first == 0 ? NONE : Arrays.copyOf(open, first);
+            for (int number = open.length - 1; number >= first; number--) {
+                open[number].retire();
+            }
+        }
+    }
+
+    /**
+     * The size on disk; opens all active segments. Starts at the last open one, whose predecessors were full when it was opened; an
+     * empty one makes it look below, since somebody else may have truncated. (PostgreSQL: mdnblocks.)
+     */
+    private int probe() {
+        if (!openFirst()) {
+            throw missing(path());
+        }
+        int full = manager().segmentBlocks();
+        int last = segments.length - 1;
+        int size = segmentSize(last);
+        while (size == 0 && last > 0) {
+            int below = segmentSize(last - 1);
+            if (below == full) {
+                return last * full;
+            }
+            closeFrom(last);
+            last--;
+            size = below;
+        }
+        while (size == full && openNext(false)) {
+            last++;
+            size = segmentSize(last);
+        }
+        long total = (long) last * full + size;
+        if (total >= BlockNumber.toLong(BlockNumber.INVALID)) {
+            throw new DamagedDataException("a fork cannot have " + total + " blocks: " + place());
+        }
+        return (int) total;
+    }
+
+    /** Whole blocks of an open segment; a piece of a block at the end does not count. (PostgreSQL: _mdnblocks.) */
+    private int segmentSize(int number) {
+        SegmentFile segment = segments[number];
+        if (segment.pin() != SegmentFile.PINNED) {
+            throw missing(segment.path());
+        }
+        long size;
+        try {
+            size = segment.file().size() / PAGE;
+        } finally {
+            segment.unpin();
+        }
+        if (size > manager().segmentBlocks()) {
+            throw new DamagedDataException("a segment has " + size + " blocks, more than " + manager().segmentBlocks() + ": " + place()
+                    + " file=" + segment.path());
+        }
+        return (int) size;
+    }
+
+    /** All active segments are open, and the new size is less than the present one. */
+    private void truncateSegments(int newBlocks) {
+        long keep = BlockNumber.toLong(newBlocks);
+        long full = manager().segmentBlocks();
+        for (int number = segments.length - 1; number >= 0; number--) {
+            long prior = number * full;
+            if (prior > keep) {
+                truncateSegment(number, 0);
+                closeFrom(number);
+            } else if (prior + full > keep) {
+                truncateSegment(number, keep - prior);
+            } else {
+                return;
+            }
+        }
+    }
+
+    private void truncateSegment(int number, long toBlocks) {
+        SegmentFile segment = segments[number];
+        if (segment.pin() != SegmentFile.PINNED) {
+            throw missing(segment.path());
+        }
+        try {
+            segment.file().truncate(toBlocks * PAGE);
+        } finally {
+            segment.unpin();
+        }
+        registerSync(number);
+    }
+
+    private void sync(String name) {
+        try {
+            DiskFile file = manager().openFiles().openFile(name, OpenFiles.IF_EXISTS);
+            if (file == null) {
+                throw missing(name);
+            }
+            try (file) {
+                file.sync();
+            }
+        } catch (DiskException e) {
+            throw requests().stop("an immediate sync failed", e);
+        }
+    }
+
+    /** A block at or past the remembered end was written, which leaves the size in doubt. */
+    private synchronized void forgetSizeUpTo(int block) {
+        if (Integer.compareUnsigned(block, blocks) >= 0) {
+            blocks = BlockNumber.INVALID;
+        }
+    }
+
+    /** The size to remember once {@code count} blocks from {@code block} on are added. (PostgreSQL: smgrextend.) */
+    private int grown(int block, int count) {
+        int known = blocks;
+        if (count == 0 || known == BlockNumber.INVALID) {
+            return known;
+        }
+        if (known == block) {
+            return block + count;
+        }
+        if (!manager().sharedSizes()) {
+            return BlockNumber.INVALID;
+        }
+        return Integer.compareUnsigned(block + count, known) > 0 ? block + count : known;
+    }
+
+    private void refuseBeyondLimit(int block, int count) {
+        if (BlockNumber.toLong(block) + count > BlockNumber.toLong(BlockNumber.INVALID)) {
+            throw new RefusedException("a fork cannot grow beyond " + BlockNumber.toString(BlockNumber.INVALID) + " blocks: " + place(block));
+        }
+    }
+
+    private void registerSync(int segment) {
+        requests().register(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), segment);
+    }
+
+    private StorageManager manager() {
+        return relation.manager();
+    }
+
+    private SyncRequests requests() {
+        return relation.manager().syncRequests();
+    }
+
+    /** The same fork of the relation's present handle; called without the monitor. */
+    private ForkFiles live() {
+        return relation.files(fork);
+    }
+
+    private int segmentOf(int block) {
+        return Integer.divideUnsigned(block, manager().segmentBlocks());
+    }
+
+    private int blockInSegment(int block) {
+        return Integer.remainderUnsigned(block, manager().segmentBlocks());
+    }
+
+    private long offset(int block) {
+        return (long) blockInSegment(block) * PAGE;
+    }
+
+    private String path() {
+        String known = path;
+        if (known == null) {
+            known = relation.manager().dataDirectory() + "/" + relation.locator().path(fork);
+            path = known;
+        }
+        return known;
+    }
+
+    private String segmentPath(int number) {
+        return number == 0 ? path() : path() + "." + number;
+    }
+
+    private DiskException missing(String name) {
+        return new DiskException("could not open a segment of " + place(), name, DiskException.ENOENT);
+    }
+
+    private String place() {
+        return "rel=" + relation + " fork=" + FORK_NAMES[fork.ordinal()];
+    }
+
+    private String place(int block) {
+        return place() + " block=" + BlockNumber.toString(block);
+    }
+}
