@@ -3,4 +3,7 @@ module org.pgkernel.fsm {
     requires transitive org.pgkernel.recovery;
 
     exports org.pgkernel.fsm;
+
+    provides org.pgkernel.recovery.RecoveryModuleProvider with
+            org.pgkernel.fsm.FsmRecovery;
 }
