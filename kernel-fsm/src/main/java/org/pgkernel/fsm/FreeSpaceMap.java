@@ -7,7 +7,6 @@ import org.pgkernel.base.Page;
 import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.recovery.RedoContext;
-import org.pgkernel.smgr.ForkSize;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**

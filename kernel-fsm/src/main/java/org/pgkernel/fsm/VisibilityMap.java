@@ -5,6 +5,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
+import org.pgkernel.base.PageChecksum;
 import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.smgr.SmgrRelation;
 
