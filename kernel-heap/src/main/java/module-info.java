@@ -4,4 +4,7 @@ module org.pgkernel.heap {
     requires transitive org.pgkernel.fsm;
 
     exports org.pgkernel.heap;
+
+    provides org.pgkernel.recovery.RecoveryModuleProvider with
+            org.pgkernel.heap.HeapRecovery;
 }

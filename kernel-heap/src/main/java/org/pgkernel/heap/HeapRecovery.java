@@ -1,0 +1,21 @@
+package org.pgkernel.heap;
+
+import java.util.List;
+import org.pgkernel.recovery.RecoveryEnvironment;
+import org.pgkernel.recovery.RecoveryModule;
+import org.pgkernel.recovery.RecoveryModuleProvider;
+import org.pgkernel.recovery.ResourceManager;
+
+/** Brings Heap and Heap2 redo into recovery. */
+public final class HeapRecovery implements RecoveryModuleProvider {
+    @Override
+    public String name() {
+        return "kernel-heap";
+    }
+
+    @Override
+    public RecoveryModule create(RecoveryEnvironment environment) {
+        List<ResourceManager> managers = List.of(new HeapRedo(), new Heap2Redo());
+        return () -> managers;
+    }
+}
