@@ -1,5 +1,7 @@
 package org.pgkernel.base;
 
+import java.util.HexFormat;
+
 /**
  * Log sequence numbers: byte positions in the WAL, unsigned 64-bit, carried as {@code long}.
  *
@@ -41,8 +43,8 @@ public final class Lsn {
             throw new IllegalArgumentException("not an LSN: \"" + text + "\"");
         }
         try {
-            long hi = Long.parseUnsignedLong(text.substring(0, slash), 16);
-            long lo = Long.parseUnsignedLong(text.substring(slash + 1), 16);
+            long hi = HexFormat.fromHexDigitsToLong(text, 0, slash);
+            long lo = HexFormat.fromHexDigitsToLong(text, slash + 1, text.length());
             return hi << 32 | lo;
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException("not an LSN: \"" + text + "\"", e);
