@@ -84,9 +84,10 @@ final class BufferIo {
         relation.read(fork, block, address(buffer));
         UnsafeBuffer page = BackendScratch.mine().view;
         page.wrap(address(buffer), Page.SIZE);
-        if (!PageVerify.isVerified(page, block, checksums)) {
+        if (!PageVerify.isValid(page, block, checksums)) {
             if (!zeroOnError) {
-                throw new DamagedDataException("invalid page " + descriptors.place(buffer));
+                throw new DamagedDataException(
+                        PageVerify.whyInvalid(page, block, checksums) + " " + descriptors.place(buffer));
             }
             page.setMemory(0, Page.SIZE, (byte) 0);
         }

@@ -27,6 +27,7 @@ public final class BufferPool implements AutoCloseable {
 
     private final int nbuffers;
     private final StorageManager smgr;
+    private final boolean checksums;
     private final PoolMemory memory;
     private final DropStatistics dropStatistics = new DropStatistics();
     private final RelationDropper dropper;
@@ -51,6 +52,7 @@ public final class BufferPool implements AutoCloseable {
     private BufferPool(int nbuffers, StorageManager smgr, DurabilityGate gate, boolean checksums, DropStrategy strategy) {
         this.nbuffers = nbuffers;
         this.smgr = smgr;
+        this.checksums = checksums;
         int buckets = BufferTable.bucketsFor(nbuffers);
         memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS);
         dirty = new DirtyBitmap(memory.dirtyBits);
@@ -273,10 +275,20 @@ public final class BufferPool implements AutoCloseable {
      */
     public void markDirtyHint(int buffer) {
         assert content.isHeld(buffer) : "hint set without a content lock";
-        if (hintsAreLogged && smgr.inRecovery()) {
+        if (hintsAreLogged() && smgr.inRecovery()) {
             return;
         }
         descriptors.markDirty(buffer);
+    }
+
+    /** True if pages carry checksums. (PostgreSQL: DataChecksumsEnabled.) */
+    public boolean checksums() {
+        return checksums;
+    }
+
+    /** True if checksums or wal_log_hints are on. (PostgreSQL: XLogHintBitIsNeeded.) */
+    public boolean hintsAreLogged() {
+        return checksums || hintsAreLogged;
     }
 
     /** pg_control says wal_log_hints or checksums: see {@link #markDirtyHint}. */
