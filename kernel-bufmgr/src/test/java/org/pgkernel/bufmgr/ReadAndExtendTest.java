@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -254,7 +255,9 @@ class ReadAndExtendTest {
     @DisplayName("C27: readers of a page that is restored from an image see the old or the new page, never zeros")
     void readersNeverSeeTheZerosOfARestore() throws Exception {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
+        SmgrRelation other = f.create(2, ForkNumber.MAIN, 100);
         AtomicInteger zeros = new AtomicInteger();
+        int fresh = 0;
         CountDownLatch stop = new CountDownLatch(1);
         Thread[] readers = new Thread[2];
         for (int t = 0; t < readers.length; t++) {
@@ -267,24 +270,30 @@ class ReadAndExtendTest {
                     }
                     f.pool.unlock(b);
                     f.pool.release(b);
-                    Thread.onSpinWait();
+                    LockSupport.parkNanos(200_000); // let the page be evicted now and then
                 }
             });
             readers[t].start();
         }
         for (int round = 0; round < 300; round++) {
             int b = f.pool.read(r, ForkNumber.MAIN, 7, ReadMode.ZERO_AND_LOCK);
+            if (Page.isNew(f.page(b))) {
+                fresh++;
+            }
             f.stamp(b, 1, 7, round);
             f.pool.markDirty(b);
             f.pool.unlock(b);
             f.pool.release(b);
-            evict(r, 7);
+            for (int i = 0; i < 100; i++) {
+                f.pool.release(f.pool.read(other, ForkNumber.MAIN, i, ReadMode.NORMAL));
+            }
         }
         stop.countDown();
         for (Thread t : readers) {
             t.join();
         }
         assertEquals(0, zeros.get());
+        assertTrue(fresh > 0, "the page was never evicted: nothing was tested");
     }
 
     @Test
