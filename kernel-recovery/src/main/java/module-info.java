@@ -1,3 +1,6 @@
+import org.pgkernel.recovery.CoreRecoveryModuleProvider;
+import org.pgkernel.recovery.RecoveryModuleProvider;
+
 /** Redo, recovery control, and the seams through which the other modules take part. */
 module org.pgkernel.recovery {
     requires transitive org.pgkernel.base;
@@ -7,5 +10,8 @@ module org.pgkernel.recovery {
 
     exports org.pgkernel.recovery;
 
-    uses org.pgkernel.recovery.RecoveryModuleProvider;
+    uses RecoveryModuleProvider;
+
+    provides RecoveryModuleProvider with
+            CoreRecoveryModuleProvider;
 }
