@@ -7,4 +7,6 @@ module org.pgkernel.cluster {
     requires transitive org.pgkernel.index;
 
     exports org.pgkernel.cluster;
+
+    uses org.pgkernel.recovery.RecoveryModuleProvider;
 }

@@ -1,0 +1,72 @@
+package org.pgkernel.cluster;
+
+import java.nio.charset.StandardCharsets;
+import org.pgkernel.base.ControlFile;
+import org.pgkernel.base.DbState;
+import org.pgkernel.base.Lsn;
+import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.recovery.Directories;
+import org.pgkernel.recovery.Recovery;
+
+/** Whether a directory may be opened at all. Reads only; each refusal is one sentence. (PostgreSQL: checkDataDir, checkControlFile, ValidatePgVersion.) */
+final class DirectoryChecks {
+    private static final String MAJOR = "15";
+
+    private DirectoryChecks() {}
+
+    static void check(Disk disk, String dataDirectory, Recovery.Mode mode) {
+        if (!disk.isDirectory(dataDirectory)) {
+            throw new RefusedException("there is no such directory: file=" + dataDirectory);
+        }
+        checkVersion(disk, dataDirectory);
+        LockFile.check(disk, dataDirectory);
+        if (disk.exists(dataDirectory + "/backup_label")) {
+            throw new RefusedException("the directory is a base backup, which is not covered yet: file=" + dataDirectory + "/backup_label");
+        }
+        ControlFile control = ControlFile.read(disk, dataDirectory);
+        if (!disk.isDirectory(dataDirectory + "/pg_wal")) {
+            throw new RefusedException("the directory has no WAL: file=" + dataDirectory + "/pg_wal");
+        }
+        if (control.backupStartPoint() != Lsn.INVALID || control.backupEndRequired()) {
+            throw new RefusedException("the directory is a base backup whose end was not reached, which is not covered yet: file=" + ControlFile.path(dataDirectory));
+        }
+        if (mode == Recovery.Mode.CRASH) {
+            refuseStandby(disk, dataDirectory, control);
+        } else {
+            requireColdCopy(dataDirectory, control);
+        }
+    }
+
+    private static void checkVersion(Disk disk, String dataDirectory) {
+        String path = dataDirectory + "/PG_VERSION";
+        byte[] bytes = Directories.readFile(disk, path, 64);
+        if (bytes == null) {
+            throw new RefusedException("this is not a PostgreSQL data directory, it has no PG_VERSION: file=" + path);
+        }
+        String version = new String(bytes, StandardCharsets.US_ASCII).strip();
+        if (!version.equals(MAJOR)) {
+            String shown = version.length() <= 8 && version.chars().allMatch(c -> c >= '0' && c <= '9' || c == '.') && !version.isEmpty() ? "PostgreSQL " + version : "no version that can be read";
+            throw new RefusedException("the directory belongs to " + shown + ", only " + MAJOR + " is served: file=" + path);
+        }
+    }
+
+    private static void refuseStandby(Disk disk, String dataDirectory, ControlFile control) {
+        for (String name : new String[] {"standby.signal", "recovery.signal"}) {
+            if (disk.exists(dataDirectory + "/" + name)) {
+                throw new RefusedException("the directory is a standby's, crash recovery is not for it: file=" + dataDirectory + "/" + name);
+            }
+        }
+        if (control.state() == DbState.IN_ARCHIVE_RECOVERY || control.state() == DbState.SHUTDOWNED_IN_RECOVERY) {
+            throw new RefusedException("the cluster was left " + control.state().text() + ", so it is a standby's and must be opened as one: file=" + ControlFile.path(dataDirectory));
+        }
+    }
+
+    private static void requireColdCopy(String dataDirectory, ControlFile control) {
+        switch (control.state()) {
+            case SHUTDOWNED, SHUTDOWNED_IN_RECOVERY, IN_ARCHIVE_RECOVERY -> {}
+            case STARTUP, SHUTDOWNING, IN_CRASH_RECOVERY, IN_PRODUCTION ->
+                throw new RefusedException("a standby begins with the copy of a cluster that was shut down, this one is \"" + control.state().text() + "\": file=" + ControlFile.path(dataDirectory));
+        }
+    }
+}
