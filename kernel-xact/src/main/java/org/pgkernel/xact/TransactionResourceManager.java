@@ -84,7 +84,13 @@ final class TransactionResourceManager implements ResourceManager {
         advance(xid, data);
         long time = parsed.has(XactRecord.HAS_ORIGIN) ? parsed.originTime : parsed.time;
         commitTimestamps.setTree(
-                xid, data, parsed.subxactsOffset, parsed.subxacts, time, 0, counters);
+                xid,
+                data,
+                parsed.subxactsOffset,
+                parsed.subxacts,
+                time,
+                record.origin(),
+                counters);
         commitLog.setTreeStatus(
                 xid, data, parsed.subxactsOffset, parsed.subxacts, CommitLog.COMMITTED);
         dropFiles(record, context);
