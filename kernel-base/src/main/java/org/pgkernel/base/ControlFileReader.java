@@ -62,6 +62,7 @@ final class ControlFileReader {
     static void checkCrc(DirectBuffer image, Crc32c crc, String path) {
         int sum = crcOf(image, crc);
         int stored = image.getInt(ControlFile.CRC);
+        // BASE-8
         if (sum != stored) {
             throw new DamagedDataException(
                     String.format("incorrect checksum in the control file, crc is %08x but should be %08x: file=%s", stored, sum, path));

@@ -60,7 +60,7 @@ public final class ControlFileStore implements AutoCloseable {
 
     /** The image; the caller holds the lock for as long as it looks or changes. */
     public ControlFile current() {
-        assert lock.isHeldByCurrentThread();
+        assert lock.isHeldByCurrentThread() : "BASE-6";
         return current;
     }
 
@@ -70,7 +70,8 @@ public final class ControlFileStore implements AutoCloseable {
      * @throws KernelStoppedException when this or an earlier write failed
      */
     public void write() {
-        assert lock.isHeldByCurrentThread();
+        assert lock.isHeldByCurrentThread() : "BASE-6";
+        // BASE-7
         if (failure != null) {
             throw stopped();
         }

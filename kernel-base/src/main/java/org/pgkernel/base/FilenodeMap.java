@@ -86,6 +86,7 @@ public final class FilenodeMap {
         if (size() < 0 || size() > MAX_MAPPINGS) {
             throw new DamagedDataException("num_mappings is " + size() + ", not 0 to " + MAX_MAPPINGS + ": " + place);
         }
+        // BASE-8
         if (sealed && image.getInt(CRC) != Crc32c.of(image, 0, CRC)) {
             throw new DamagedDataException("the relation mapping file has an incorrect checksum: " + place);
         }

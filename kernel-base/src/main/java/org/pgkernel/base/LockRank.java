@@ -31,7 +31,7 @@ public enum LockRank {
         int[] held = HELD.get();
         for (int rank = ordinal() + (several ? 1 : 0); rank < RANKS; rank++) {
             if (held[rank] != 0) {
-                throw new AssertionError("lock order: " + this + " taken while holding " + values()[rank]);
+                throw new AssertionError("BASE-9, lock order: " + this + " taken while holding " + values()[rank]);
             }
         }
         held[ordinal()]++;

@@ -37,7 +37,7 @@ public final class PageChecksum {
         int[] sums = LANES.get();
         System.arraycopy(START, 0, sums, 0, SUMS);
         addFourRows(sums, address);
-        // The lane of the checksum word is summed again, with the checksum masked out.
+        // BASE-5: the lane of the checksum word is summed again, with the checksum masked out.
         long word = address + Page.PD_CHECKSUM;
         int sum = round(START[CHECKSUM_WORD], UnsafeApi.getInt(word) & WITHOUT_CHECKSUM);
         sum = round(sum, UnsafeApi.getInt(word + ROW));

@@ -18,6 +18,7 @@ public final class PageVerify {
      * @param checksums true if pg_control says that pages carry checksums
      */
     public static boolean isValid(DirectBuffer page, int block, boolean checksums) {
+        // BASE-4
         if (!Page.isNew(page)) {
             return headerIsSane(page) && (!checksums || checksumMatches(page, block));
         }

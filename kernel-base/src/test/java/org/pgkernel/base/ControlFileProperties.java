@@ -67,6 +67,7 @@ final class ControlFileProperties {
         assertArrayEquals(bytes, encode(again));
     }
 
+    // BASE-8
     @Property(tries = 500)
     void anySingleChangedByteIsRefused(
             @ForAll long seed, @ForAll @IntRange(max = 291) int at, @ForAll @IntRange(min = 1, max = 255) int flip) {

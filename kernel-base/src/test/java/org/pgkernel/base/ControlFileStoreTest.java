@@ -71,6 +71,7 @@ final class ControlFileStoreTest {
         }
     }
 
+    // BASE-7
     @Test
     void failedSyncStopsTheStoreForGood() {
         boolean[] failing = {false};
@@ -95,6 +96,7 @@ final class ControlFileStoreTest {
         }
     }
 
+    // BASE-6
     @Test
     void threadsLoseNoUpdate() throws Exception {
         try (ControlFileStore store = open(disk)) {
@@ -114,6 +116,7 @@ final class ControlFileStoreTest {
         }
     }
 
+    // BASE-2
     @Test
     void updateAllocatesNothing() {
         try (ControlFileStore store = ControlFileStore.open(disk, directory.toString(), InstantSource.system(), false)) {
@@ -134,6 +137,7 @@ final class ControlFileStoreTest {
         }
     }
 
+    // BASE-6
     @Test
     void imageIsOnlySeenUnderTheLock() {
         try (ControlFileStore store = open(disk)) {

@@ -203,6 +203,7 @@ final class ControlFileTest {
         assertTrue(assertThrows(DamagedDataException.class, this::read).getMessage().contains("incorrect checksum"));
     }
 
+    // BASE-6
     @Test
     @DisplayName("R10: a reader that meets a half-written file reads again before calling it damaged")
     void halfWrittenFileIsReadAgain() {

@@ -62,6 +62,7 @@ final class Crc32cProperties {
         assertEquals(0, Crc32c.of(new UnsafeBuffer(check), 0, 0));
     }
 
+    // BASE-2
     @Example
     void sumAllocatesNothing() {
         long bytes = Allocation.ofWarm(() -> sums(10_000), 2_000);

@@ -87,6 +87,7 @@ final class FilenodeMapTest {
         assertThrows(RefusedException.class, () -> map.put(1000, 1000));
     }
 
+    // BASE-8
     @Test
     void anySingleChangedByteIsDamage() {
         for (int at = 0; at < 508; at++) {

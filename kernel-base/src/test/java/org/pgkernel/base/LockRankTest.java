@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+/** BASE-9. */
 final class LockRankTest {
     @AfterEach
     void nothingIsLeftBehind() {

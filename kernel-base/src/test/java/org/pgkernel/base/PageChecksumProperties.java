@@ -58,6 +58,7 @@ final class PageChecksumProperties {
         assertEquals(expected, PageChecksum.compute(heapPage, block));
     }
 
+    // BASE-5
     @Property(tries = 100)
     void checksumFieldDoesNotCountAndIsNotTouched(@ForAll long seed, @ForAll @IntRange(max = 65535) int stored) {
         fill(seed);
@@ -84,6 +85,7 @@ final class PageChecksumProperties {
         assertNotEquals(PageChecksum.compute(heapPage, 1), PageChecksum.compute(heapPage, 2));
     }
 
+    // BASE-2
     @Example
     void checksumAllocatesNothing() {
         fill(1);

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+/** BASE-4. */
 final class PageVerifyTest {
     private static final int BLOCK = 5;
 

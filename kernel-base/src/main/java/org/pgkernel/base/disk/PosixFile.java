@@ -43,7 +43,7 @@ final class PosixFile implements DiskFile {
         while (done < length) {
             long count = LibC.pwrite(fd, address + done, length - done, offset + done);
             if (count <= 0) {
-                // The system reports a full disk as no progress as often as by name.
+                // BASE-3: the system reports a full disk as no progress as often as by name.
                 throw failed(
                         "could not write " + length + " bytes at offset " + offset,
                         count == 0 ? DiskException.ENOSPC : -count);

@@ -76,6 +76,7 @@ final class PosixDiskTest {
         }
     }
 
+    // BASE-1
     @Test
     void interruptedThreadLosesNoFile() {
         try (DiskFile file = disk.create(path("f"))) {
@@ -92,6 +93,7 @@ final class PosixDiskTest {
         }
     }
 
+    // BASE-2
     @Test
     void transfersAllocateNothing() {
         try (DiskFile file = disk.create(path("f"))) {
@@ -180,6 +182,7 @@ final class PosixDiskTest {
         return Files.isWritable(Path.of("/dev/full"));
     }
 
+    // BASE-3
     @Test
     @EnabledIf("hasFullDevice")
     void fullDiskIsSaidAndMayBeRetried() {
