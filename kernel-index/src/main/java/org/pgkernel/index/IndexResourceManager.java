@@ -1,18 +1,15 @@
 package org.pgkernel.index;
 
 import org.pgkernel.base.error.DamagedDataException;
-import org.pgkernel.recovery.RedoBuffer;
 import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * What the resource managers of this module share: names by record type, and what happens when a record or a page turns out to be damaged:
- * locks and pins are given up, nothing is marked dirty, and the error names the place.
+ * What the resource managers of this module share: names by record type, and an error that names the place when a record or a page turns
+ * out to be damaged. The buffers stay held then: recovery puts their pages back to what the files hold before it lets them go.
  */
 abstract class IndexResourceManager implements ResourceManager {
-    private static final int MAX_BLOCKS = 5;
-
     private final int id;
     private final String name;
     private final String[] types;
@@ -50,12 +47,6 @@ abstract class IndexResourceManager implements ResourceManager {
         try {
             apply(record, context);
         } catch (DamagedDataException | IndexOutOfBoundsException e) {
-            for (int i = 0; i < MAX_BLOCKS; i++) {
-                RedoBuffer held = context.buffer(i);
-                if (held.isValid()) {
-                    held.release();
-                }
-            }
             throw new DamagedDataException(
                     "redo of "
                             + name
@@ -64,7 +55,7 @@ abstract class IndexResourceManager implements ResourceManager {
                             + " failed: "
                             + e.getMessage()
                             + ". "
-                            + context.place(record, record.maxBlockId() >= 0 ? 0 : -1),
+                            + context.place(record, 0),
                     e);
         }
     }

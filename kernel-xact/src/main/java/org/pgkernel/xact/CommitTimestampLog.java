@@ -20,9 +20,11 @@ final class CommitTimestampLog {
     static final int XACTS_PER_PAGE = Page.SIZE / ENTRY_SIZE;
 
     private static final int SLOTS = 32;
+    private static final int NO_PAGE = -1;
 
     private final Slru slru;
     private boolean active;
+    private int pendingPage = NO_PAGE;
 
     CommitTimestampLog(Disk disk, String dataDirectory) {
         slru =
@@ -51,7 +53,10 @@ final class CommitTimestampLog {
         return XidPages.precedes(page1, page2, XACTS_PER_PAGE);
     }
 
-    /** Begins tracking; makes the page of the next xid if it does not exist. (PostgreSQL: ActivateCommitTs.) */
+    /**
+     * Begins tracking. The page of the next xid is made if it does not exist, but not before the log is used: turning it on must not write
+     * as long as recovery may still refuse the cluster. (PostgreSQL: ActivateCommitTs.)
+     */
     void activate(XactCounters counters) {
         if (active) {
             return;
@@ -63,19 +68,30 @@ final class CommitTimestampLog {
             counters.commitTsXids(nextXid, nextXid);
         }
         if (!slru.physicalPageExists(page)) {
-            zeroPageNow(page);
+            pendingPage = page;
         }
         active = true;
     }
 
+    /** Makes the page that {@link #activate} promised. */
+    void writePending() {
+        if (pendingPage != NO_PAGE) {
+            int page = pendingPage;
+            pendingPage = NO_PAGE;
+            zeroPageNow(page);
+        }
+    }
+
     /** Ends tracking and removes every file. (PostgreSQL: DeactivateCommitTs.) */
     void deactivate(XactCounters counters) {
+        writePending();
         active = false;
         counters.commitTsXids(TransactionId.INVALID, TransactionId.INVALID);
         slru.deleteAllFiles();
     }
 
     void zeroPageNow(int page) {
+        writePending();
         synchronized (slru) {
             slru.writePage(slru.zeroPage(page));
         }
@@ -83,6 +99,7 @@ final class CommitTimestampLog {
 
     /** Redo of a truncation; the sanity check on the latest page is bypassed, as in PostgreSQL. (PostgreSQL: commit_ts_redo.) */
     void truncate(int page) {
+        writePending();
         slru.latestPage(page);
         slru.truncate(page);
     }
@@ -99,6 +116,7 @@ final class CommitTimestampLog {
         if (!active) {
             return;
         }
+        writePending();
         set(xid, time, origin);
         for (int i = 0; i < count; i++) {
             set(subxids.getInt(offset + i * 4), time, origin);

@@ -69,6 +69,7 @@ final class XactModule implements RecoveryModule, CheckpointParticipant {
 
     @Override
     public void afterRedo(RedoContext context) {
+        commitTimestamps.writePending();
         commitLog.slru().recoveryOver();
         commitTimestamps.slru().recoveryOver();
         subTrans.slru().recoveryOver();
@@ -83,6 +84,7 @@ final class XactModule implements RecoveryModule, CheckpointParticipant {
     public void afterRecovery(RedoContext context) {
         if (counters.tracksCommitTimestamps()) {
             commitTimestamps.activate(counters);
+            commitTimestamps.writePending();
         } else {
             commitTimestamps.deactivate(counters);
         }
