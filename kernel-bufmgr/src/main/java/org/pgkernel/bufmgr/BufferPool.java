@@ -1,159 +1,382 @@
 package org.pgkernel.bufmgr;
 
+import static org.pgkernel.bufmgr.BufferState.VALID;
+
+import java.util.concurrent.locks.ReentrantLock;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.Page;
+import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
 
-/** The shared buffer pool. Buffers are numbered from 0. Thread-safe. No method but {@link #open} allocates on its normal path. */
+/**
+ * The shared buffer pool. Buffers are numbered from 0. Thread-safe. No method but {@link #open} allocates on its normal path, apart from
+ * what a thread needs once for itself and the lists of a checkpoint.
+ *
+ * <p>A page is used in this order: pin ({@link #read}, {@link #extend}), lock, look or change, {@link #markDirty}, unlock, unpin
+ * ({@link #release}). A pin keeps the page in its buffer; a lock keeps its bytes still. Pins are counted per buffer, not per thread.
+ */
 public final class BufferPool implements AutoCloseable {
     public static final int MIN_BUFFERS = 16;
     public static final int MAX_BUFFERS = 1 << 26;
 
-    private BufferPool() {}
+    private static final int EXTENSION_LOCKS = 64;
+
+    private final int nbuffers;
+    private final StorageManager smgr;
+    private final boolean checksums;
+    private final PoolMemory memory;
+    private final DropStatistics dropStatistics = new DropStatistics();
+    private final RelationDropper dropper;
+    private final FullScanDropper databaseDropper;
+    private final WriteOut writeOut;
+
+    /** Extension is one at a time for a fork; a fork hashes to one of these. Taken before any other lock of the pool. */
+    private final ReentrantLock[] extensionLocks = new ReentrantLock[EXTENSION_LOCKS];
+
+    // For the inspection too.
+    final BufferDescriptors descriptors;
+    final DirtyBitmap dirty;
+    final BufferTable table;
+    final ClockSweep sweep;
+    final LockTable content;
+    final BufferIo io;
+    final BufferAllocator allocator;
+    private final PinWaiters pinWaiters;
+
+    private volatile boolean hintsAreLogged;
+
+    private BufferPool(int nbuffers, StorageManager smgr, DurabilityGate gate, boolean checksums, DropStrategy strategy) {
+        this.nbuffers = nbuffers;
+        this.smgr = smgr;
+        this.checksums = checksums;
+        int buckets = BufferTable.bucketsFor(nbuffers);
+        memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS);
+        dirty = new DirtyBitmap(memory.dirtyBits);
+        descriptors = new BufferDescriptors(memory, dirty);
+        table = new BufferTable(memory, descriptors, buckets);
+        sweep = new ClockSweep(memory, descriptors, nbuffers);
+        content = new LockTable(memory.contentLocks, 3, new WaitTable(256));
+        io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
+        pinWaiters = new PinWaiters(descriptors, content);
+        allocator = new BufferAllocator(descriptors, table, sweep, io, content, pinWaiters);
+        writeOut = new WriteOut(descriptors, dirty, sweep, allocator, io, content);
+        dropper = RelationDropper.of(strategy, descriptors, allocator, nbuffers);
+        databaseDropper = new FullScanDropper(descriptors, allocator, nbuffers);
+        for (int i = 0; i < EXTENSION_LOCKS; i++) {
+            extensionLocks[i] = new ReentrantLock();
+        }
+    }
 
     /**
      * Reserves the pool lazily; O(1) in {@code nbuffers}.
      *
+     * @param nbuffers buffers of 8 KiB, from {@link #MIN_BUFFERS} to {@link #MAX_BUFFERS}
      * @param checksums verify on read, set on write (data_checksum_version is not 0)
-     * @throws org.pgkernel.base.error.RefusedException when {@code nbuffers} is out of range
+     * @throws RefusedException when {@code nbuffers} is out of range, or the system has no address space for it
      */
     public static BufferPool open(int nbuffers, StorageManager smgr, DurabilityGate gate, boolean checksums, DropStrategy strategy) {
-        throw new AssertionError("stub");
+        if (nbuffers < MIN_BUFFERS || nbuffers > MAX_BUFFERS) {
+            throw new RefusedException("a buffer pool has from " + MIN_BUFFERS + " to " + MAX_BUFFERS
+                    + " buffers of 8 KiB (128 KiB to 512 GiB) shared_buffers=" + nbuffers);
+        }
+        return new BufferPool(nbuffers, smgr, gate, checksums, strategy);
     }
 
     public int nbuffers() {
-        throw new AssertionError("stub");
+        return nbuffers;
     }
 
     public StorageManager smgr() {
-        throw new AssertionError("stub");
+        return smgr;
     }
 
-    /** Pins the page, reading it if needed. @return the buffer, pinned (and locked in the locking modes) */
+    /**
+     * Pins the page, reading it if needed. (PostgreSQL: ReadBufferWithoutRelcache.)
+     *
+     * @return the buffer, pinned (and locked in the locking modes)
+     * @throws org.pgkernel.base.error.NoFreeBufferException when every buffer is pinned
+     * @throws DamagedDataException when the page on disk fails its check (not in the zeroing modes); nothing stays pinned
+     * @throws org.pgkernel.base.error.DiskException when the block cannot be read, or a dirty page that had to make room not be written
+     */
     public int read(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
-        throw new AssertionError("stub");
+        int buffer = allocator.allocate(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), block);
+        if (buffer >= 0) {
+            if (mode == ReadMode.ZERO_AND_LOCK) {
+                content.lockExclusive(buffer); // valid: whatever is in it stays
+            } else if (mode == ReadMode.ZERO_AND_CLEANUP_LOCK) {
+                cleanupLockOrUnpin(buffer);
+            }
+            return buffer;
+        }
+        fill(~buffer, relation, fork, block, mode);
+        return ~buffer;
     }
 
-    /** Adds a zero page at the fork's end (in file and pool). @return its buffer, pinned, locked exclusively if {@code lock}. (PostgreSQL: ReadBuffer(P_NEW).) */
+    private void fill(int buffer, SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
+        boolean locking = mode == ReadMode.ZERO_AND_LOCK || mode == ReadMode.ZERO_AND_CLEANUP_LOCK;
+        boolean filled = false;
+        try {
+            if (locking) {
+                io.zeroPage(buffer);
+            } else {
+                io.readPage(buffer, relation, fork, block, mode == ReadMode.ZERO_ON_ERROR);
+            }
+            filled = true;
+        } finally {
+            if (!filled) {
+                allocator.abandon(buffer);
+            }
+        }
+        if (locking) {
+            // Before the page becomes valid: nobody may see the zeros. Nobody can look at it yet, so it is a cleanup lock as well.
+            content.lockExclusive(buffer);
+        }
+        io.terminate(buffer, false, VALID);
+    }
+
+    private void cleanupLockOrUnpin(int buffer) {
+        boolean locked = false;
+        try {
+            pinWaiters.lockForCleanup(buffer);
+            locked = true;
+        } finally {
+            if (!locked) {
+                allocator.unpin(buffer);
+            }
+        }
+    }
+
+    /**
+     * Adds a zero page at the fork's end (in file and pool). (PostgreSQL: ReadBuffer(P_NEW).)
+     *
+     * @return its buffer, pinned, locked exclusively if {@code lock}
+     * @throws DamagedDataException when the pool holds a formatted page at or past the fork's end; nothing is overwritten
+     */
     public int extend(SmgrRelation relation, ForkNumber fork, boolean lock) {
-        throw new AssertionError("stub");
+        ReentrantLock extension = extensionLocks[
+                (relation.relNumber() * 31 + relation.dbOid() * 7 + fork.ordinal()) & EXTENSION_LOCKS - 1];
+        extension.lock();
+        try {
+            return extendLocked(relation, fork, lock);
+        } finally {
+            extension.unlock();
+        }
     }
 
-    /** One more pin on a buffer that the caller has pinned. */
+    private int extendLocked(SmgrRelation relation, ForkNumber fork, boolean lock) {
+        int block = relation.nblocks(fork);
+        if (block == BlockNumber.INVALID) {
+            throw new RefusedException("the fork has all the blocks that a fork can have "
+                    + Place.of(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), block));
+        }
+        int found = allocator.allocate(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), block);
+        int buffer = found >= 0 ? found : ~found;
+        if (found >= 0) {
+            reclaimPastEnd(buffer);
+        }
+        boolean extended = false;
+        try {
+            io.zeroPage(buffer);
+            relation.extend(fork, block, io.address(buffer), false);
+            extended = true;
+        } finally {
+            if (!extended) {
+                allocator.abandon(buffer);
+            }
+        }
+        if (lock) {
+            content.lockExclusive(buffer);
+        }
+        io.terminate(buffer, false, VALID);
+        return buffer;
+    }
+
+    /** A valid page past the fork's end can be a zero page that never reached the file; it is filled anew. Anything else is not ours to overwrite. */
+    private void reclaimPastEnd(int buffer) {
+        do {
+            if (!io.isNewPage(buffer)) {
+                String place = descriptors.place(buffer);
+                allocator.unpin(buffer);
+                throw new DamagedDataException("the pool holds data past the end of the fork " + place);
+            }
+            int state = descriptors.lockHeader(buffer);
+            descriptors.unlockHeader(buffer, state & ~VALID);
+        } while (!io.start(buffer, true));
+    }
+
+    /** One more pin on a buffer that the caller has pinned. (PostgreSQL: IncrBufferRefCount.) */
     public void pinAgain(int buffer) {
-        throw new AssertionError("stub");
+        descriptors.pin(buffer);
     }
 
     /** Gives up a pin; a lock must have been released before. */
     public void release(int buffer) {
-        throw new AssertionError("stub");
+        allocator.unpin(buffer);
     }
 
     public void lockShared(int buffer) {
-        throw new AssertionError("stub");
+        content.lockShared(buffer);
     }
 
     public void lockExclusive(int buffer) {
-        throw new AssertionError("stub");
+        content.lockExclusive(buffer);
     }
 
     public boolean tryLockExclusive(int buffer) {
-        throw new AssertionError("stub");
+        return content.tryLockExclusive(buffer);
     }
 
-    /** Exclusive, and nobody else has a pin. (PostgreSQL: LockBufferForCleanup.) */
+    /**
+     * Exclusive, and nobody else has a pin. The caller has one pin, not two. (PostgreSQL: LockBufferForCleanup.)
+     *
+     * @throws RefusedException when another thread waits for the same page's cleanup lock
+     */
     public void lockForCleanup(int buffer) {
-        throw new AssertionError("stub");
+        pinWaiters.lockForCleanup(buffer);
+    }
+
+    /** The same without waiting. (PostgreSQL: ConditionalLockBufferForCleanup.) */
+    public boolean tryLockForCleanup(int buffer) {
+        return pinWaiters.tryLockForCleanup(buffer);
     }
 
     public void unlock(int buffer) {
-        throw new AssertionError("stub");
+        content.unlock(buffer);
     }
 
     /** Address of the page's first byte. */
     public long pageAddress(int buffer) {
-        throw new AssertionError("stub");
+        return io.address(buffer);
     }
 
     /** Points {@code view} at the page. */
     public void wrap(int buffer, UnsafeBuffer view) {
-        throw new AssertionError("stub");
+        view.wrap(io.address(buffer), Page.SIZE);
     }
 
     /** Block number of a pinned buffer. */
     public int block(int buffer) {
-        throw new AssertionError("stub");
+        return descriptors.block(buffer);
     }
 
     /** The caller holds pin and exclusive lock. (PostgreSQL: MarkBufferDirty.) */
     public void markDirty(int buffer) {
-        throw new AssertionError("stub");
+        assert content.heldExclusivelyByMe(buffer) : "page marked dirty without its exclusive lock";
+        descriptors.markDirty(buffer);
     }
 
     /**
-     * The change need not survive. In recovery with checksums (or wal_log_hints) the page is not marked dirty at all, as in PostgreSQL.
-     * (PostgreSQL: MarkBufferDirtyHint.)
+     * The change need not survive; a shared lock is enough. In recovery with checksums (or wal_log_hints) the page is not marked dirty
+     * at all, as in PostgreSQL. (PostgreSQL: MarkBufferDirtyHint.)
      */
     public void markDirtyHint(int buffer) {
-        throw new AssertionError("stub");
+        assert content.isHeld(buffer) : "hint set without a content lock";
+        if (hintsAreLogged() && smgr.inRecovery()) {
+            return;
+        }
+        descriptors.markDirty(buffer);
     }
 
     /** True if pages carry checksums. (PostgreSQL: DataChecksumsEnabled.) */
     public boolean checksums() {
-        throw new AssertionError("stub");
+        return checksums;
     }
 
     /** True if checksums or wal_log_hints are on. (PostgreSQL: XLogHintBitIsNeeded.) */
     public boolean hintsAreLogged() {
-        throw new AssertionError("stub");
+        return checksums || hintsAreLogged;
     }
 
     /** pg_control says wal_log_hints or checksums: see {@link #markDirtyHint}. */
     public void hintsAreLogged(boolean logged) {
-        throw new AssertionError("stub");
+        hintsAreLogged = logged;
     }
 
     /** Writes one pinned, locked buffer if dirty. (PostgreSQL: FlushOneBuffer.) */
     public void flushOne(int buffer) {
-        throw new AssertionError("stub");
+        assert content.isHeld(buffer) : "page written without a content lock";
+        io.flush(buffer);
     }
 
     /** Writes every dirty buffer, sorted by tablespace, relation, fork, block; syncs nothing. (PostgreSQL: BufferSync.) @return buffers written */
     public int flushAll() {
-        throw new AssertionError("stub");
+        return writeOut.all();
     }
 
     /** Writes a database's dirty buffers. (PostgreSQL: FlushDatabaseBuffers.) */
     public void flushDatabase(int dbOid) {
-        throw new AssertionError("stub");
+        writeOut.database(dbOid);
     }
 
     /** Writes a relation's dirty buffers. (PostgreSQL: FlushRelationBuffers.) */
     public void flushRelation(SmgrRelation relation) {
-        throw new AssertionError("stub");
+        writeOut.relation(relation);
     }
 
-    /** Throws away, unwritten, the buffers of each fork from its first block on. (PostgreSQL: DropRelFileNodeBuffers.) */
+    /**
+     * Throws away, unwritten, the buffers of each fork from its first block on. The caller makes sure that nobody reads such pages in
+     * meanwhile, and has no pin on one. (PostgreSQL: DropRelFileNodeBuffers.)
+     */
     public void dropRelationForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count) {
-        throw new AssertionError("stub");
+        long start = System.nanoTime();
+        DropWork work = DropWork.begin();
+        account(work, dropper.dropForks(relation, forks, firstBlocks, count, work), start);
     }
 
     /** Throws away, unwritten, all buffers of the first {@code count} relations, in one pass. (PostgreSQL: DropRelFileNodesAllBuffers.) */
     public void dropRelations(SmgrRelation[] relations, int count) {
-        throw new AssertionError("stub");
+        if (count == 0) {
+            return;
+        }
+        long start = System.nanoTime();
+        DropWork work = DropWork.begin();
+        account(work, dropper.dropRelations(relations, count, work), start);
     }
 
-    /** Throws away, unwritten, a database's buffers. (PostgreSQL: DropDatabaseBuffers.) */
+    /** Throws away, unwritten, a database's buffers; scans under every strategy. (PostgreSQL: DropDatabaseBuffers.) */
     public void dropDatabase(int dbOid) {
-        throw new AssertionError("stub");
+        long start = System.nanoTime();
+        DropWork work = DropWork.begin();
+        account(work, databaseDropper.dropDatabase(dbOid, work), start);
+    }
+
+    private void account(DropWork work, int dropped, long start) {
+        synchronized (dropStatistics) {
+            dropStatistics.calls++;
+            if (work.scanned) {
+                dropStatistics.fullScans++;
+            } else {
+                dropStatistics.lookups++;
+            }
+            dropStatistics.probes += work.probes;
+            dropStatistics.buffersDropped += dropped;
+            dropStatistics.nanos += System.nanoTime() - start;
+        }
     }
 
     /** What the drops did since the pool was opened. */
     public DropStatistics dropStatistics() {
-        throw new AssertionError("stub");
+        return dropStatistics;
     }
 
+    /** Buffers that somebody has pinned; walks all that were ever used, so for tests and shutdown checks only. */
+    public int pinnedBuffers() {
+        int pinned = 0;
+        for (int buffer = 0; buffer < sweep.highWater(); buffer++) {
+            if (BufferState.refcount(descriptors.state(buffer)) != 0) {
+                pinned++;
+            }
+        }
+        return pinned;
+    }
+
+    /** Gives the memory back, writing nothing. Nobody may use the pool any more, nor any page of it. */
     @Override
-    public void close() {}
+    public void close() {
+        memory.release();
+    }
 }

@@ -1,0 +1,234 @@
+package org.pgkernel.bufmgr;
+
+import static org.pgkernel.bufmgr.BufferState.*;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.pgkernel.base.BufferTag;
+import org.pgkernel.base.error.KernelStoppedException;
+
+/**
+ * Gives a block a buffer and takes it away again: the only place where tags and the mapping table change.
+ *
+ * <p>Order of locks: content lock (try only) and I/O of a victim before any partition lock; one or two partition locks, ascending;
+ * header lock last. Nothing waits for the disk under a partition lock. (PostgreSQL: BufferAlloc, InvalidateBuffer.)
+ */
+final class BufferAllocator {
+    /** How long a dropped page may stay pinned by somebody who does not write it, before we call it a bug and stop. */
+    private static final long PINNED_DROP_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+    private final BufferDescriptors descriptors;
+    private final BufferTable table;
+    private final ClockSweep sweep;
+    private final BufferIo io;
+    private final LockTable content;
+    private final PinWaiters pinWaiters;
+
+    BufferAllocator(
+            BufferDescriptors descriptors,
+            BufferTable table,
+            ClockSweep sweep,
+            BufferIo io,
+            LockTable content,
+            PinWaiters pinWaiters) {
+        this.descriptors = descriptors;
+        this.table = table;
+        this.sweep = sweep;
+        this.io = io;
+        this.content = content;
+        this.pinWaiters = pinWaiters;
+    }
+
+    /**
+     * Pins the block's buffer.
+     *
+     * @return the buffer when its page is valid; {@code ~buffer} when the caller now owns its I/O and has to fill it
+     */
+    int allocate(int spc, int db, int rel, int fork, int block) {
+        int hash = BufferTag.hash(spc, db, rel, fork, block);
+        int partition = BufferTable.partition(hash);
+        table.lockShared(partition);
+        int buffer = table.lookup(hash, spc, db, rel, fork, block);
+        if (buffer >= 0) {
+            int state = descriptors.pin(buffer);
+            table.unlock(partition);
+            return (state & VALID) != 0 ? buffer : claim(buffer);
+        }
+        table.unlock(partition);
+        for (; ; ) {
+            int victim = sweep.victim();
+            if ((descriptors.state(victim) & DIRTY) != 0 && !writeVictim(victim)) {
+                continue;
+            }
+            int result = rename(victim, hash, spc, db, rel, fork, block);
+            if (result != GIVEN_UP) {
+                return result;
+            }
+        }
+    }
+
+    /** {@link #rename} found the victim in use again. No {@code ~buffer} is this small. */
+    private static final int GIVEN_UP = Integer.MIN_VALUE;
+
+    /** A pinned buffer whose page is not valid: somebody reads it, or failed to. */
+    private int claim(int buffer) {
+        return io.start(buffer, true) ? ~buffer : buffer;
+    }
+
+    /**
+     * Writes the victim's old page. Waiting for its content lock could deadlock: its holder may wait for a page that we hold.
+     *
+     * @return false when somebody has it locked; then it is unpinned
+     */
+    private boolean writeVictim(int victim) {
+        if (!content.tryLockShared(victim)) {
+            unpin(victim);
+            return false;
+        }
+        boolean written = false;
+        try {
+            io.flush(victim);
+            written = true;
+        } finally {
+            content.unlock(victim);
+            if (!written) {
+                unpin(victim);
+            }
+        }
+        return true;
+    }
+
+    private int rename(int victim, int hash, int spc, int db, int rel, int fork, int block) {
+        boolean hadTag = (descriptors.state(victim) & TAG_VALID) != 0; // ours: nobody can take it away
+        int oldHash = hadTag ? descriptors.hash(victim) : hash;
+        int oldPartition = BufferTable.partition(oldHash);
+        int partition = BufferTable.partition(hash);
+        table.lockBoth(oldPartition, partition);
+
+        int other = table.lookup(hash, spc, db, rel, fork, block);
+        if (other >= 0) { // another thread brought the block in meanwhile
+            int state = descriptors.pin(other);
+            table.unlockBoth(oldPartition, partition);
+            giveBack(victim, hadTag);
+            return (state & VALID) != 0 ? other : claim(other);
+        }
+        int state = descriptors.lockHeader(victim);
+        if (refcount(state) != 1 || (state & DIRTY) != 0) {
+            descriptors.unlockHeader(victim, state);
+            table.unlockBoth(oldPartition, partition);
+            giveBack(victim, hadTag);
+            return GIVEN_UP;
+        }
+        if (hadTag) {
+            table.remove(oldHash, victim);
+        }
+        descriptors.setTag(victim, spc, db, rel, fork, block);
+        int clean = state & ~(FLAG_MASK | USAGECOUNT_MASK);
+        descriptors.unlockHeader(victim, clean | TAG_VALID | PERMANENT | IO_IN_PROGRESS | USAGECOUNT_ONE);
+        table.insert(hash, victim);
+        table.unlockBoth(oldPartition, partition);
+        return ~victim;
+    }
+
+    private void giveBack(int victim, boolean hadTag) {
+        unpin(victim);
+        if (!hadTag) {
+            sweep.free(victim);
+        }
+    }
+
+    /** Ends a failed read or extension: no pin and no valid page stay; the buffer is freed unless somebody else tries the same block. */
+    void abandon(int buffer) {
+        int spc = descriptors.spc(buffer);
+        int db = descriptors.db(buffer);
+        int rel = descriptors.rel(buffer);
+        int fork = descriptors.fork(buffer);
+        int block = descriptors.block(buffer);
+        io.terminate(buffer, false, IO_ERROR);
+        unpin(buffer);
+        int hash = BufferTag.hash(spc, db, rel, fork, block);
+        int partition = BufferTable.partition(hash);
+        table.lockExclusive(partition);
+        int state = descriptors.lockHeader(buffer);
+        boolean ours = descriptors.hasTag(buffer, spc, db, rel, fork, block)
+                && (state & (TAG_VALID | VALID | REFCOUNT_MASK)) == TAG_VALID;
+        if (ours) {
+            forget(buffer, hash, state);
+        } else {
+            descriptors.unlockHeader(buffer, state);
+        }
+        table.unlock(partition);
+        if (ours) {
+            sweep.free(buffer);
+        }
+    }
+
+    /**
+     * Throws the page away, unwritten, and frees the buffer. The caller holds the header lock, which is released. Waits for others'
+     * pins: nobody uses a page that is dropped, so they can only be writers.
+     *
+     * @return false when the buffer got another page meanwhile
+     */
+    boolean invalidate(int buffer, int locked) {
+        int spc = descriptors.spc(buffer);
+        int db = descriptors.db(buffer);
+        int rel = descriptors.rel(buffer);
+        int fork = descriptors.fork(buffer);
+        int block = descriptors.block(buffer);
+        descriptors.unlockHeader(buffer, locked);
+        int hash = BufferTag.hash(spc, db, rel, fork, block);
+        int partition = BufferTable.partition(hash);
+        long deadline = 0;
+        for (; ; ) {
+            table.lockExclusive(partition);
+            int state = descriptors.lockHeader(buffer);
+            if ((state & TAG_VALID) == 0 || !descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
+                descriptors.unlockHeader(buffer, state);
+                table.unlock(partition);
+                return false;
+            }
+            if (refcount(state) == 0) {
+                forget(buffer, hash, state);
+                table.unlock(partition);
+                sweep.free(buffer);
+                return true;
+            }
+            descriptors.unlockHeader(buffer, state);
+            table.unlock(partition);
+            if ((state & IO_IN_PROGRESS) != 0) {
+                io.await(buffer);
+                deadline = 0;
+            } else if (deadline == 0) {
+                deadline = System.nanoTime() + PINNED_DROP_NANOS;
+            } else if (System.nanoTime() - deadline > 0) {
+                throw new KernelStoppedException(
+                        "a page that is being dropped stays pinned " + Place.of(spc, db, rel, fork, block));
+            } else {
+                LockSupport.parkNanos(20_000); // pinned by a writer who has not begun or has just ended
+            }
+        }
+    }
+
+    /** Clears tag, flags and dirty bit, unlocks the header and takes the buffer out of the mapping table, whose lock is held. */
+    private void forget(int buffer, int hash, int state) {
+        descriptors.setTag(buffer, 0, 0, 0, 0, 0);
+        descriptors.cleanAndUnlockHeader(buffer, state & ~(FLAG_MASK | USAGECOUNT_MASK));
+        table.remove(hash, buffer);
+    }
+
+    /** The buffer that holds the block, or -1; unpinned, so it may hold another when the caller looks. One probe. */
+    int probe(int spc, int db, int rel, int fork, int block) {
+        int hash = BufferTag.hash(spc, db, rel, fork, block);
+        int partition = BufferTable.partition(hash);
+        table.lockShared(partition);
+        int buffer = table.lookup(hash, spc, db, rel, fork, block);
+        table.unlock(partition);
+        return buffer;
+    }
+
+    void unpin(int buffer) {
+        if (descriptors.unpin(buffer)) {
+            pinWaiters.wake(buffer);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+package org.pgkernel.bufmgr;
+
+import static org.pgkernel.bufmgr.BufferState.*;
+
+import java.util.concurrent.locks.LockSupport;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.BufferTag;
+
+/**
+ * The descriptors: state words and tags. This class alone changes state words.
+ *
+ * <p>While the header lock ({@link BufferState#LOCKED}) is held nobody else changes the word; everything else is a CAS that waits for
+ * the lock. A tag is written under the header lock <em>and</em> the exclusive lock of its mapping partition, and never while anybody
+ * but the writer has a pin; so it may be read under any of the three. The header lock is held for a few instructions: no other lock is
+ * taken and nothing waits under it.
+ *
+ * <p>(PostgreSQL: BufferDesc, LockBufHdr, PinBuffer, UnpinBuffer.)
+ */
+final class BufferDescriptors {
+    private final UnsafeBuffer states;
+    private final UnsafeBuffer tags;
+    private final DirtyBitmap dirty;
+
+    BufferDescriptors(PoolMemory memory, DirtyBitmap dirty) {
+        this.states = memory.states;
+        this.tags = memory.tags;
+        this.dirty = dirty;
+    }
+
+    int state(int buffer) {
+        return states.getIntVolatile(buffer << 2);
+    }
+
+    /** @return the word, locked */
+    int lockHeader(int buffer) {
+        int offset = buffer << 2;
+        for (int spins = 0; ; spins++) {
+            int state = states.getIntVolatile(offset);
+            if ((state & LOCKED) == 0 && states.compareAndSetInt(offset, state, state | LOCKED)) {
+                return state | LOCKED;
+            }
+            pause(spins);
+        }
+    }
+
+    /** Ends {@link #lockHeader} and makes {@code state}, without the lock bit, the new word. */
+    void unlockHeader(int buffer, int state) {
+        assert (states.getIntVolatile(buffer << 2) & LOCKED) != 0 : "header not locked";
+        states.putIntVolatile(buffer << 2, state & ~LOCKED);
+    }
+
+    /** Adds a pin, and a use up to the maximum. The caller makes sure that the buffer keeps its tag meanwhile. @return the new word */
+    int pin(int buffer) {
+        int offset = buffer << 2;
+        for (int spins = 0; ; spins++) {
+            int state = states.getIntVolatile(offset);
+            if ((state & LOCKED) != 0) {
+                pause(spins);
+                continue;
+            }
+            assert refcount(state) != REFCOUNT_MASK : "too many pins";
+            int next = state + REFCOUNT_ONE;
+            if (usageCount(state) < MAX_USAGE_COUNT) {
+                next += USAGECOUNT_ONE;
+            }
+            if (states.compareAndSetInt(offset, state, next)) {
+                return next;
+            }
+        }
+    }
+
+    /** Adds a pin, but no use, and unlocks the header. (PostgreSQL: PinBuffer_Locked.) */
+    void pinAndUnlockHeader(int buffer, int state) {
+        unlockHeader(buffer, state + REFCOUNT_ONE);
+    }
+
+    /** Takes a pin away. @return true when somebody waits for being the last and now is */
+    boolean unpin(int buffer) {
+        int offset = buffer << 2;
+        for (int spins = 0; ; spins++) {
+            int state = states.getIntVolatile(offset);
+            if ((state & LOCKED) != 0) {
+                pause(spins);
+                continue;
+            }
+            assert refcount(state) > 0 : "pin released that nobody holds";
+            int next = state - REFCOUNT_ONE;
+            if (states.compareAndSetInt(offset, state, next)) {
+                return (next & PIN_COUNT_WAITER) != 0 && refcount(next) == 1;
+            }
+        }
+    }
+
+    /** Sets the dirty flags, then the bit. The order matters: see {@link DirtyBitmap}. */
+    void markDirty(int buffer) {
+        int offset = buffer << 2;
+        for (int spins = 0; ; spins++) {
+            int state = states.getIntVolatile(offset);
+            if ((state & LOCKED) != 0) {
+                pause(spins);
+                continue;
+            }
+            assert refcount(state) > 0 && (state & VALID) != 0 : "page marked dirty without a pin";
+            if (states.compareAndSetInt(offset, state, state | DIRTY | JUST_DIRTIED)) {
+                break;
+            }
+        }
+        // Also when it was dirty already: whoever made it so may not have come to its bit yet.
+        dirty.set(buffer);
+    }
+
+    /** Takes the dirty flags away and unlocks the header. */
+    void cleanAndUnlockHeader(int buffer, int state) {
+        dirty.clear(buffer);
+        unlockHeader(buffer, state & ~(DIRTY | JUST_DIRTIED | CHECKPOINT_NEEDED));
+    }
+
+    int spc(int buffer) {
+        return tags.getInt(buffer * BufferTag.LENGTH + BufferTag.SPC_OFFSET);
+    }
+
+    int db(int buffer) {
+        return tags.getInt(buffer * BufferTag.LENGTH + BufferTag.DB_OFFSET);
+    }
+
+    int rel(int buffer) {
+        return tags.getInt(buffer * BufferTag.LENGTH + BufferTag.REL_OFFSET);
+    }
+
+    int fork(int buffer) {
+        return tags.getInt(buffer * BufferTag.LENGTH + BufferTag.FORK_OFFSET);
+    }
+
+    int block(int buffer) {
+        return tags.getInt(buffer * BufferTag.LENGTH + BufferTag.BLOCK_OFFSET);
+    }
+
+    boolean hasTag(int buffer, int spc, int db, int rel, int fork, int block) {
+        return BufferTag.matches(tags, buffer * BufferTag.LENGTH, spc, db, rel, fork, block);
+    }
+
+    boolean isOfRelation(int buffer, int spc, int db, int rel) {
+        int offset = buffer * BufferTag.LENGTH;
+        return tags.getInt(offset + BufferTag.REL_OFFSET) == rel
+                && tags.getInt(offset + BufferTag.DB_OFFSET) == db
+                && tags.getInt(offset + BufferTag.SPC_OFFSET) == spc;
+    }
+
+    /** Under the header lock and the partition lock. */
+    void setTag(int buffer, int spc, int db, int rel, int fork, int block) {
+        BufferTag.put(tags, buffer * BufferTag.LENGTH, spc, db, rel, fork, block);
+    }
+
+    int hash(int buffer) {
+        return BufferTag.hash(spc(buffer), db(buffer), rel(buffer), fork(buffer), block(buffer));
+    }
+
+    /** The place of a pinned buffer's page, for messages. */
+    String place(int buffer) {
+        return Place.of(spc(buffer), db(buffer), rel(buffer), fork(buffer), block(buffer));
+    }
+
+    /** Header locks are held for nanoseconds, unless their holder lost its processor. */
+    private static void pause(int spins) {
+        if (spins < 100) {
+            Thread.onSpinWait();
+        } else if (spins < 200) {
+            Thread.yield();
+        } else {
+            LockSupport.parkNanos(50_000);
+        }
+    }
+}

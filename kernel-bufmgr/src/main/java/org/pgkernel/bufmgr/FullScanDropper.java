@@ -1,0 +1,123 @@
+package org.pgkernel.bufmgr;
+
+import static org.pgkernel.bufmgr.BufferState.TAG_VALID;
+
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.smgr.SmgrRelation;
+
+/**
+ * Looks at every descriptor of the pool, in order: first at the tag without a lock, then, if it matches, again under the header lock.
+ * The first look cannot miss one, as no buffer can come to hold a page of the relation meanwhile.
+ *
+ * <p>Always all {@code nbuffers}, never-used ones too: this is the reference whose cost is published. (PostgreSQL:
+ * DropRelFileNodeBuffers, DropRelFileNodesAllBuffers, DropDatabaseBuffers, bufmgr.c.)
+ */
+final class FullScanDropper implements RelationDropper {
+    /** With more relations than this each tag is looked up by binary search. (PostgreSQL: RELS_BSEARCH_THRESHOLD.) */
+    static final int BSEARCH_THRESHOLD = 20;
+
+    private final BufferDescriptors descriptors;
+    private final BufferAllocator allocator;
+    private final int nbuffers;
+
+    FullScanDropper(BufferDescriptors descriptors, BufferAllocator allocator, int nbuffers) {
+        this.descriptors = descriptors;
+        this.allocator = allocator;
+        this.nbuffers = nbuffers;
+    }
+
+    @Override
+    public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
+        work.scanned = true;
+        int spc = relation.spcOid();
+        int db = relation.dbOid();
+        int rel = relation.relNumber();
+        int dropped = 0;
+        for (int buffer = 0; buffer < nbuffers; buffer++) {
+            if (!descriptors.isOfRelation(buffer, spc, db, rel)) {
+                continue;
+            }
+            int state = descriptors.lockHeader(buffer);
+            if ((state & TAG_VALID) != 0
+                    && descriptors.isOfRelation(buffer, spc, db, rel)
+                    && isFrom(buffer, forks, firstBlocks, count)) {
+                if (allocator.invalidate(buffer, state)) {
+                    dropped++;
+                }
+            } else {
+                descriptors.unlockHeader(buffer, state);
+            }
+        }
+        return dropped;
+    }
+
+    private boolean isFrom(int buffer, ForkNumber[] forks, int[] firstBlocks, int count) {
+        int fork = descriptors.fork(buffer);
+        for (int i = 0; i < count; i++) {
+            if (forks[i].ordinal() == fork && Integer.compareUnsigned(descriptors.block(buffer), firstBlocks[i]) >= 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public int dropRelations(SmgrRelation[] relations, int count, DropWork work) {
+        work.scanned = true;
+        boolean search = count > BSEARCH_THRESHOLD;
+        if (search) {
+            work.sort(relations, count);
+        }
+        int dropped = 0;
+        for (int buffer = 0; buffer < nbuffers; buffer++) {
+            int spc = descriptors.spc(buffer);
+            int db = descriptors.db(buffer);
+            int rel = descriptors.rel(buffer);
+            SmgrRelation relation = search
+                    ? work.find(relations, count, spc, db, rel)
+                    : find(relations, count, spc, db, rel);
+            if (relation == null) {
+                continue;
+            }
+            int state = descriptors.lockHeader(buffer);
+            if ((state & TAG_VALID) != 0 && descriptors.isOfRelation(buffer, spc, db, rel)) {
+                if (allocator.invalidate(buffer, state)) {
+                    dropped++;
+                }
+            } else {
+                descriptors.unlockHeader(buffer, state);
+            }
+        }
+        return dropped;
+    }
+
+    private static SmgrRelation find(SmgrRelation[] relations, int count, int spc, int db, int rel) {
+        for (int i = 0; i < count; i++) {
+            SmgrRelation relation = relations[i];
+            if (relation.relNumber() == rel && relation.dbOid() == db && relation.spcOid() == spc) {
+                return relation;
+            }
+        }
+        return null;
+    }
+
+    /** Every buffer of a database: under any strategy, as there is nothing to look up by. @return buffers dropped */
+    int dropDatabase(int db, DropWork work) {
+        work.scanned = true;
+        int dropped = 0;
+        for (int buffer = 0; buffer < nbuffers; buffer++) {
+            if (descriptors.db(buffer) != db) {
+                continue;
+            }
+            int state = descriptors.lockHeader(buffer);
+            if ((state & TAG_VALID) != 0 && descriptors.db(buffer) == db) {
+                if (allocator.invalidate(buffer, state)) {
+                    dropped++;
+                }
+            } else {
+                descriptors.unlockHeader(buffer, state);
+            }
+        }
+        return dropped;
+    }
+}

@@ -1,0 +1,63 @@
+package org.pgkernel.bufmgr;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Where threads park until a word in the pool's memory changes. A word hashes to one of a few stripes; a wake-up wakes the whole stripe,
+ * and whoever still cannot go on parks again. Allocates nothing unless somebody parks; unaffected by interrupts.
+ *
+ * <p>No wake-up is lost: a waiter announces itself ({@link #enter}) before it looks at the word for the last time; a waker changes the
+ * word by a volatile write before it looks whether anybody announced itself ({@link #wake}). Both are sequentially consistent, so one
+ * of the two sees the other; and between that last look and the parking the waiter holds the stripe's lock, which the waker needs.
+ */
+final class WaitTable {
+    private static final class Stripe {
+        final ReentrantLock lock = new ReentrantLock();
+        final Condition changed = lock.newCondition();
+        final AtomicInteger waiters = new AtomicInteger();
+    }
+
+    private final Stripe[] stripes;
+    private final int mask;
+
+    /** @param count a power of two */
+    WaitTable(int count) {
+        stripes = new Stripe[count];
+        for (int i = 0; i < count; i++) {
+            stripes[i] = new Stripe();
+        }
+        mask = count - 1;
+    }
+
+    /** Announces a waiter for word {@code index}; then look at the word, {@link #await} while it does not suit, and {@link #leave}. */
+    void enter(int index) {
+        Stripe stripe = stripes[index & mask];
+        stripe.lock.lock();
+        stripe.waiters.incrementAndGet();
+    }
+
+    void await(int index) {
+        stripes[index & mask].changed.awaitUninterruptibly();
+    }
+
+    void leave(int index) {
+        Stripe stripe = stripes[index & mask];
+        stripe.waiters.decrementAndGet();
+        stripe.lock.unlock();
+    }
+
+    /** Wakes whoever waits for word {@code index}; the word was changed before, by a volatile write or a CAS. */
+    void wake(int index) {
+        Stripe stripe = stripes[index & mask];
+        if (stripe.waiters.get() != 0) {
+            stripe.lock.lock();
+            try {
+                stripe.changed.signalAll();
+            } finally {
+                stripe.lock.unlock();
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package org.pgkernel.bufmgr;
+
+import java.util.List;
+import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.disk.DiskFile;
+
+/** A disk that asks a hook before each transfer; the hook may wait, note, or throw. */
+final class HookedDisk implements Disk {
+    /** What happens before a transfer. */
+    interface Hook {
+        void before(String path, long offset) throws RuntimeException;
+    }
+
+    private final Disk disk;
+    volatile Hook beforeRead = (path, offset) -> {};
+    volatile Hook beforeWrite = (path, offset) -> {};
+    volatile Hook afterWrite = (path, offset) -> {};
+
+    HookedDisk(Disk disk) {
+        this.disk = disk;
+    }
+
+    @Override
+    public DiskFile openIfExists(String path) {
+        return hooked(disk.openIfExists(path));
+    }
+
+    @Override
+    public DiskFile open(String path) {
+        return hooked(disk.open(path));
+    }
+
+    @Override
+    public DiskFile openReadOnly(String path) {
+        return hooked(disk.openReadOnly(path));
+    }
+
+    @Override
+    public DiskFile create(String path) {
+        return hooked(disk.create(path));
+    }
+
+    @Override
+    public DiskFile openOrCreate(String path) {
+        return hooked(disk.openOrCreate(path));
+    }
+
+    @Override
+    public boolean exists(String path) {
+        return disk.exists(path);
+    }
+
+    @Override
+    public boolean unlink(String path) {
+        return disk.unlink(path);
+    }
+
+    @Override
+    public void rename(String from, String to) {
+        disk.rename(from, to);
+    }
+
+    @Override
+    public boolean createDirectory(String path) {
+        return disk.createDirectory(path);
+    }
+
+    @Override
+    public boolean removeDirectory(String path) {
+        return disk.removeDirectory(path);
+    }
+
+    @Override
+    public List<String> list(String path) {
+        return disk.list(path);
+    }
+
+    @Override
+    public boolean isDirectory(String path) {
+        return disk.isDirectory(path);
+    }
+
+    @Override
+    public void syncDirectory(String path) {
+        disk.syncDirectory(path);
+    }
+
+    private DiskFile hooked(DiskFile file) {
+        return file == null ? null : new HookedFile(file);
+    }
+
+    private final class HookedFile implements DiskFile {
+        private final DiskFile file;
+
+        HookedFile(DiskFile file) {
+            this.file = file;
+        }
+
+        @Override
+        public String path() {
+            return file.path();
+        }
+
+        @Override
+        public int read(long address, int length, long offset) {
+            beforeRead.before(file.path(), offset);
+            return file.read(address, length, offset);
+        }
+
+        @Override
+        public void write(long address, int length, long offset) {
+            beforeWrite.before(file.path(), offset);
+            file.write(address, length, offset);
+            afterWrite.before(file.path(), offset);
+        }
+
+        @Override
+        public long size() {
+            return file.size();
+        }
+
+        @Override
+        public void truncate(long size) {
+            file.truncate(size);
+        }
+
+        @Override
+        public void dataSync() {
+            file.dataSync();
+        }
+
+        @Override
+        public void sync() {
+            file.sync();
+        }
+
+        @Override
+        public void prefetch(long offset, long length) {
+            file.prefetch(offset, length);
+        }
+
+        @Override
+        public void startWriteback(long offset, long length) {
+            file.startWriteback(offset, length);
+        }
+
+        @Override
+        public void close() {
+            file.close();
+        }
+    }
+}
