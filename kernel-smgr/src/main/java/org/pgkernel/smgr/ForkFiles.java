@@ -36,10 +36,10 @@ final class ForkFiles {
 
     private static final SegmentFile[] NONE = new SegmentFile[0];
     private static final int PAGE = BlockNumber.PAGE_SIZE;
-    private static final String[] FORK_NAMES = {"main", "fsm", "vm", "init"};
 
     private final SmgrRelation relation;
     private final ForkNumber fork;
+    private final ForkName name;
 
     /** Read by anybody, replaced under the monitor; never changed in place. Not empty means "the fork is open". */
     private volatile SegmentFile[] segments = NONE;
@@ -50,12 +50,10 @@ final class ForkFiles {
     /** The first segment was looked for and not found, while nobody else makes files. Read by anybody, written under the monitor. */
     private volatile boolean knownMissing;
 
-    /** The first segment's path, built once; a race builds it twice, which is harmless. */
-    private String path;
-
     ForkFiles(SmgrRelation relation, ForkNumber fork) {
         this.relation = relation;
         this.fork = fork;
+        this.name = new ForkName(relation, fork);
     }
 
     boolean exists() {
@@ -174,7 +172,7 @@ final class ForkFiles {
         if (length != PAGE) {
             if (!manager().inRecovery()) {
                 throw new DamagedDataException("could not read a block, only " + length + " of " + PAGE + " bytes are there: "
-                        + place(block) + " file=" + segment.path());
+                        + name.place(block) + " file=" + segment.path());
             }
             // The block was cut off or dropped by a later record; redo gets zeros and goes on.
             UnsafeApi.setMemory(address, PAGE, (byte) 0);
@@ -229,7 +227,7 @@ final class ForkFiles {
                     present = newBlocks;
                 } else if (newBlocks != present && !manager().inRecovery()) {
                     throw new RefusedException("could not truncate to " + BlockNumber.toString(newBlocks) + " blocks, there are only "
-                            + BlockNumber.toString(present) + ": " + place());
+                            + BlockNumber.toString(present) + ": " + name.place());
                 }
                 blocks = present;
                 return;
@@ -251,12 +249,12 @@ final class ForkFiles {
             return;
         }
         int end = active.length;
-        while (manager().disk().exists(segmentPath(end))) {
+        while (manager().disk().exists(name.segmentPath(end))) {
             end++;
         }
         // From the top, so that an emptied segment is durably empty before a lower one may be durably full again.
         for (int number = end - 1; number >= 0; number--) {
-            sync(segmentPath(number));
+            sync(name.segmentPath(number));
         }
     }
 
@@ -266,45 +264,11 @@ final class ForkFiles {
             if (!relation.isClosed()) {
                 boolean missing = manager().sizesAccurate() && knownMissing;
                 release();
-                removeFiles(!isRedo && fork == ForkNumber.MAIN, missing);
+                ForkRemoval.remove(relation, fork, name, isRedo, missing);
                 return;
             }
         }
         live().unlink(isRedo);
-    }
-
-    private void removeFiles(boolean keepFirst, boolean missing) {
-        SyncRequests requests = requests();
-        requests.forget(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), keepFirst ? 1 : 0);
-        boolean found;
-        if (keepFirst) {
-            found = emptyFirst();
-            requests.registerUnlink(relation.spcOid(), relation.dbOid(), relation.relNumber());
-        } else {
-            found = !missing && requests.unlink(path()) != SyncRequests.ABSENT;
-        }
-        if (found) {
-            int number = 1;
-            while (requests.unlink(segmentPath(number)) == SyncRequests.REMOVED) {
-                number++;
-            }
-        }
-    }
-
-    /** Gives the kept segment's space back. @return false when it does not exist */
-    private boolean emptyFirst() {
-        try {
-            DiskFile file = manager().openFiles().openFile(path(), OpenFiles.IF_EXISTS);
-            if (file == null) {
-                return false;
-            }
-            try (file) {
-                file.truncate(0);
-            }
-        } catch (DiskException e) {
-            SyncRequests.warn(e);
-        }
-        return true;
     }
 
     private void writeZeros(int block, int count, boolean skipSync) {
@@ -345,7 +309,7 @@ final class ForkFiles {
                 if (absent == Absent.PASS) {
                     return null;
                 }
-                throw missing(segment.path());
+                throw name.missing(segment.path());
             }
         }
     }
@@ -358,7 +322,7 @@ final class ForkFiles {
                     if (absent == Absent.PASS) {
                         return null;
                     }
-                    throw missing(path());
+                    throw name.missing(name.path());
                 }
                 boolean create = absent == Absent.CREATE || absent == Absent.CREATE_IN_RECOVERY && manager().inRecovery();
                 while (segments.length <= number) {
@@ -369,8 +333,7 @@ final class ForkFiles {
                             return null;
                         }
                         if (!create) {
-                            throw new DamagedDataException("the block is past the end, segment " + (next - 1) + " has only " + below
-                                    + " blocks: " + place(block) + " file=" + segmentPath(next));
+                            throw name.pastTheEnd(block, "segment " + (next - 1) + " has only " + below + " blocks");
                         }
                         fillUp(next - 1, skipSync);
                     }
@@ -378,7 +341,7 @@ final class ForkFiles {
                         if (absent == Absent.PASS) {
                             return null;
                         }
-                        throw missing(segmentPath(next));
+                        throw name.pastTheEnd(block, "there is no segment " + next);
                     }
                 }
                 return segments[number];
@@ -403,18 +366,18 @@ final class ForkFiles {
         if (sole && knownMissing) {
             return false;
         }
-        DiskFile file = manager().openFiles().openFile(path(), OpenFiles.IF_EXISTS);
+        DiskFile file = manager().openFiles().openFile(name.path(), OpenFiles.IF_EXISTS);
         if (file == null) {
             knownMissing = sole;
             return false;
         }
-        append(path(), file);
+        append(name.path(), file);
         return true;
     }
 
     /** Opens, or makes, the segment after the last open one, which is full. */
     private boolean openNext(boolean create) {
-        String next = segmentPath(segments.length);
+        String next = name.segmentPath(segments.length);
         DiskFile file = manager().openFiles().openFile(next, create ? OpenFiles.OR_CREATE : OpenFiles.IF_EXISTS);
         if (file == null) {
             return false;
@@ -430,26 +393,26 @@ final class ForkFiles {
         int how = isRedo ? OpenFiles.OR_CREATE : OpenFiles.CREATE;
         DiskFile file;
         try {
-            file = manager().openFiles().openFile(path(), how);
+            file = manager().openFiles().openFile(name.path(), how);
         } catch (DiskException e) {
             if (e.errno() != DiskException.ENOENT || relation.spcOid() == RelFileLocator.GLOBAL_TABLESPACE) {
                 throw e;
             }
             relation.createDatabaseDirectory(isRedo);
-            file = manager().openFiles().openFile(path(), how);
+            file = manager().openFiles().openFile(name.path(), how);
         }
         closeFrom(0);
-        append(path(), file);
+        append(name.path(), file);
         knownMissing = false;
         blocks = !isRedo && manager().sharedSizes() ? 0 : BlockNumber.INVALID;
         registerSync(0);
         requests().registerDirectory(relation.spcOid(), relation.dbOid());
     }
 
-    private void append(String name, DiskFile file) {
+    private void append(String path, DiskFile file) {
         SegmentFile[] open = segments;
         SegmentFile[] longer = Arrays.copyOf(open, open.length + 1);
-        longer[open.length] = new SegmentFile(manager().openFiles(), name, file);
+        longer[open.length] = new SegmentFile(manager().openFiles(), path, file);
         segments = longer;
     }
 
@@ -470,7 +433,7 @@ final class ForkFiles {
      */
     private int probe() {
         if (!openFirst()) {
-            throw missing(path());
+            throw name.missing(name.path());
         }
         int full = manager().segmentBlocks();
         int last = segments.length - 1;
@@ -490,7 +453,7 @@ final class ForkFiles {
         }
         long total = (long) last * full + size;
         if (total >= BlockNumber.toLong(BlockNumber.INVALID)) {
-            throw new DamagedDataException("a fork cannot have " + total + " blocks: " + place());
+            throw new DamagedDataException("a fork cannot have " + total + " blocks: " + name.place());
         }
         return (int) total;
     }
@@ -499,7 +462,7 @@ final class ForkFiles {
     private int segmentSize(int number) {
         SegmentFile segment = segments[number];
         if (segment.pin() != SegmentFile.PINNED) {
-            throw missing(segment.path());
+            throw name.missing(segment.path());
         }
         long size;
         try {
@@ -508,7 +471,7 @@ final class ForkFiles {
             segment.unpin();
         }
         if (size > manager().segmentBlocks()) {
-            throw new DamagedDataException("a segment has " + size + " blocks, more than " + manager().segmentBlocks() + ": " + place()
+            throw new DamagedDataException("a segment has " + size + " blocks, more than " + manager().segmentBlocks() + ": " + name.place()
                     + " file=" + segment.path());
         }
         return (int) size;
@@ -534,7 +497,7 @@ final class ForkFiles {
     private void truncateSegment(int number, long toBlocks) {
         SegmentFile segment = segments[number];
         if (segment.pin() != SegmentFile.PINNED) {
-            throw missing(segment.path());
+            throw name.missing(segment.path());
         }
         try {
             segment.file().truncate(toBlocks * PAGE);
@@ -544,11 +507,11 @@ final class ForkFiles {
         registerSync(number);
     }
 
-    private void sync(String name) {
+    private void sync(String path) {
         try {
-            DiskFile file = manager().openFiles().openFile(name, OpenFiles.IF_EXISTS);
+            DiskFile file = manager().openFiles().openFile(path, OpenFiles.IF_EXISTS);
             if (file == null) {
-                throw missing(name);
+                throw name.missing(path);
             }
             try (file) {
                 file.sync();
@@ -582,7 +545,7 @@ final class ForkFiles {
 
     private void refuseBeyondLimit(int block, int count) {
         if (BlockNumber.toLong(block) + count > BlockNumber.toLong(BlockNumber.INVALID)) {
-            throw new RefusedException("a fork cannot grow beyond " + BlockNumber.toString(BlockNumber.INVALID) + " blocks: " + place(block));
+            throw new RefusedException("a fork cannot grow beyond " + BlockNumber.toString(BlockNumber.INVALID) + " blocks: " + name.place(block));
         }
     }
 
@@ -613,30 +576,5 @@ final class ForkFiles {
 
     private long offset(int block) {
         return (long) blockInSegment(block) * PAGE;
-    }
-
-    private String path() {
-        String known = path;
-        if (known == null) {
-            known = relation.manager().dataDirectory() + "/" + relation.locator().path(fork);
-            path = known;
-        }
-        return known;
-    }
-
-    private String segmentPath(int number) {
-        return number == 0 ? path() : path() + "." + number;
-    }
-
-    private DiskException missing(String name) {
-        return new DiskException("could not open a segment of " + place(), name, DiskException.ENOENT);
-    }
-
-    private String place() {
-        return "rel=" + relation + " fork=" + FORK_NAMES[fork.ordinal()];
-    }
-
-    private String place(int block) {
-        return place() + " block=" + BlockNumber.toString(block);
     }
 }

@@ -73,11 +73,13 @@ final class Fixture implements AutoCloseable {
     int read(SmgrRelation relation, ForkNumber fork, int block) {
         page.setMemory(0, PAGE, (byte) 0x55);
         relation.read(fork, block, address);
-        int first = page.getByte(0);
-        for (int i = 1; i < PAGE; i++) {
-            assertEquals(first, page.getByte(i), "byte " + i + " of block " + block);
+        int first = page.getByte(0) & 0xFF;
+        for (int i = 0; i < PAGE; i += Long.BYTES) {
+            if (page.getLong(i) != first * 0x0101010101010101L) {
+                assertEquals(first * 0x0101010101010101L, page.getLong(i), "bytes from " + i + " on of block " + block);
+            }
         }
-        return first & 0xFF;
+        return first;
     }
 
     Path file(String name) {
