@@ -8,6 +8,7 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.PageChecksum;
 import org.pgkernel.base.PageVerify;
 import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.base.error.DiskException;
 import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
 
@@ -81,7 +82,11 @@ final class BufferIo {
 
     /** Reads the page and checks it; the caller owns the I/O. A damaged page is zeroed if {@code zeroOnError}, else an error. */
     void readPage(int buffer, SmgrRelation relation, ForkNumber fork, int block, boolean zeroOnError) {
-        relation.read(fork, block, address(buffer));
+        try {
+            relation.read(fork, block, address(buffer));
+        } catch (DiskException e) {
+            throw named("could not read a page ", buffer, relation, e);
+        }
         UnsafeBuffer page = BackendScratch.mine().view;
         page.wrap(address(buffer), Page.SIZE);
         if (!PageVerify.isValid(page, block, checksums)) {
@@ -145,7 +150,19 @@ final class BufferIo {
             Page.setChecksum(scratch.copy, PageChecksum.compute(scratch.copy, block));
             from = scratch.copyAddress();
         }
-        smgr.open(descriptors.spc(buffer), descriptors.db(buffer), descriptors.rel(buffer))
-                .write(ForkNumber.of(descriptors.fork(buffer)), block, from, false);
+        SmgrRelation relation = smgr.open(descriptors.spc(buffer), descriptors.db(buffer), descriptors.rel(buffer));
+        try {
+            relation.write(ForkNumber.of(descriptors.fork(buffer)), block, from, false);
+        } catch (DiskException e) {
+            throw named("could not write a dirty page ", buffer, relation, e);
+        }
+    }
+
+    /** The same failure with the page's place, as the file alone does not tell the block. (PostgreSQL: shared_buffer_write_error_callback.) */
+    private DiskException named(String what, int buffer, SmgrRelation relation, DiskException e) {
+        String file = relation.locator().path(ForkNumber.of(descriptors.fork(buffer)));
+        DiskException named = new DiskException(what + descriptors.place(buffer), file, e.errno());
+        named.addSuppressed(e);
+        return named;
     }
 }

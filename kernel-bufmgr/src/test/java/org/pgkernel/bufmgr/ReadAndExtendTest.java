@@ -138,7 +138,7 @@ class ReadAndExtendTest {
         for (int i = 0; i < 100; i++) { // more often than the pool has buffers: a leak would show
             DamagedDataException e = assertThrows(
                     DamagedDataException.class, () -> f.pool.read(r, ForkNumber.FSM, 5, ReadMode.NORMAL));
-            assertTrue(e.getMessage().endsWith("rel=1663/5/77 fork=FSM block=5"), e.getMessage());
+            assertTrue(e.getMessage().endsWith("rel=1663/5/77 fork=fsm block=5"), e.getMessage());
         }
         assertNotInPool(77, 5);
         int buffer = f.pool.read(r, ForkNumber.FSM, 5, ReadMode.ZERO_ON_ERROR);
@@ -223,7 +223,7 @@ class ReadAndExtendTest {
         f.pool.release(formatted);
         DamagedDataException e =
                 assertThrows(DamagedDataException.class, () -> f.pool.extend(r, ForkNumber.MAIN, true));
-        assertTrue(e.getMessage().endsWith("rel=1663/5/1 fork=MAIN block=3"), e.getMessage());
+        assertTrue(e.getMessage().endsWith("rel=1663/5/1 fork=main block=3"), e.getMessage());
         assertEquals(3, r.nblocks(ForkNumber.MAIN));
         assertEquals(9, f.readVersion(r, ForkNumber.MAIN, 3));
     }
