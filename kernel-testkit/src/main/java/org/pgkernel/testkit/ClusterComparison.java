@@ -20,7 +20,7 @@ import org.pgkernel.base.Page;
  * segments, {@code pg_filenode.map}, {@code PG_VERSION}), every SLRU, and the two-phase state files.
  *
  * <p>Nothing is masked: LSN, checksum, hint bits and hole count. Left out are files that are no part of what recovery restores: {@code
- * pg_control} (compared field by field, see {@link #compareControlFiles}), {@code pg_internal.init} (a cache that every server start
+ * pg_control} (compared field by field, see {@code ControlFile.describeDifferences}), {@code pg_internal.init} (a cache that every server start
  * removes), {@code pg_notify} (emptied at every start), and temporary files. The one exception that can be switched on is the free space
  * map under checksums: its pages are changed without WAL, and may be torn.
  */
