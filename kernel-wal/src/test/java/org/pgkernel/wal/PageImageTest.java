@@ -1,7 +1,7 @@
 package org.pgkernel.wal;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -68,17 +68,17 @@ class PageImageTest {
     void impossibleImageHeadersAreNoRecord() {
         byte[] image = new byte[1000];
         int pglz = WalRecordFormat.BKPIMAGE_COMPRESS_PGLZ;
-        assertEquals(true, decode(pglz, image, 8000, 193) != null, "the hole leaves the page");
-        assertEquals(true, decode(pglz, image, 0, 500) != null, "a hole at 0");
-        assertEquals(true, decode(0, image, 100, 500) != null, "lengths do not add up");
-        assertEquals(true, decode(pglz, new byte[8192], 100, 500) != null, "as long as a page though compressed");
+        assertNotNull(decode(pglz, image, 8000, 193), "the hole leaves the page");
+        assertNotNull(decode(pglz, image, 0, 500), "a hole at 0");
+        assertNotNull(decode(0, image, 2000, 500), "what the image leaves out leaves the page");
+        assertNotNull(decode(pglz, new byte[8192], 100, 500), "as long as a page though compressed");
         assertNull(decode(0, new byte[7692], 100, 500));
     }
 
     private byte[] page(int lower, int hole) {
         byte[] page = new byte[Page.SIZE];
         for (int i = 0; i < page.length; i++) {
-            page[i] = (byte) (i / 5 * 7 + random.nextInt(2));
+            page[i] = (byte) (i / 50 % 7);
         }
         Arrays.fill(page, lower, lower + hole, (byte) 0);
         return page;
