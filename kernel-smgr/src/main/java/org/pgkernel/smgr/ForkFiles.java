@@ -15,7 +15,7 @@ import org.pgkernel.base.error.RefusedException;
  *
  * <p>On disk a fork is a run of full segments, one that is not full (it may be empty), and then perhaps inactive ones of length zero,
  * which a truncation left and which count as absent. {@link #segments} holds a prefix of the first two kinds, as far as somebody looked.
- * A segment enters it only when its predecessor is full.
+ * A segment enters it only when its predecessor is full (SMGR-1).
  *
  * <p>This object's monitor is the fork's extension lock: whatever changes the files' number or length, {@link #segments} or
  * {@link #blocks} holds it, probing for the size included. Reading and writing existing blocks takes a pin on the segment only.
@@ -377,6 +377,7 @@ final class ForkFiles {
 
     /** Opens, or makes, the segment after the last open one, which is full. */
     private boolean openNext(boolean create) {
+        assert segmentSize(segments.length - 1) == manager().segmentBlocks() : "SMGR-1 " + name.place();
         String next = name.segmentPath(segments.length);
         DiskFile file = manager().openFiles().openFile(next, create ? OpenFiles.OR_CREATE : OpenFiles.IF_EXISTS);
         if (file == null) {
@@ -428,7 +429,7 @@ final class ForkFiles {
     }
 
     /**
-     * The size on disk; opens all active segments. Starts at the last open one, whose predecessors were full when it was opened; an
+     * The size on disk (SMGR-2); opens all active segments. Starts at the last open one, whose predecessors were full when it was opened; an
      * empty one makes it look below, since somebody else may have truncated. (PostgreSQL: mdnblocks.)
      */
     private int probe() {
@@ -521,7 +522,7 @@ final class ForkFiles {
         }
     }
 
-    /** A block at or past the remembered end was written, which leaves the size in doubt. */
+    /** A block at or past the remembered end was written, which leaves the size in doubt (SMGR-4). */
     private synchronized void forgetSizeUpTo(int block) {
         if (Integer.compareUnsigned(block, blocks) >= 0) {
             blocks = BlockNumber.INVALID;

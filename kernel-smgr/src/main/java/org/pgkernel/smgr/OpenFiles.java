@@ -66,7 +66,7 @@ final class OpenFiles {
         }
     }
 
-    /** Enters an open segment into the clock, making room first. */
+    /** Enters an open segment into the clock, making room first (SMGR-5). */
     void admit(SegmentFile segment) {
         for (; ; ) {
             SegmentFile victim;

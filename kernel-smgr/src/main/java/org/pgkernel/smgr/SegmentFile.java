@@ -73,7 +73,7 @@ final class SegmentFile {
 
     /** The open file; the caller holds a pin. */
     DiskFile file() {
-        assert (state & PIN_MASK) > 0 : "not pinned: " + path;
+        assert (state & PIN_MASK) > 0 : "SMGR-8 not pinned: " + path;
         return file;
     }
 

@@ -188,7 +188,7 @@ public final class SmgrRelation {
         }
     }
 
-    /** The fork of the relation's present handle. */
+    /** The fork of the relation's present handle (SMGR-6). */
     ForkFiles files(ForkNumber fork) {
         SmgrRelation live = closed ? manager.open(spcOid, dbOid, relNumber) : this;
         return switch (fork) {

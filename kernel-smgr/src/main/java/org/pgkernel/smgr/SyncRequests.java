@@ -18,7 +18,7 @@ import org.pgkernel.base.error.KernelStoppedException;
  * Thread-safe. (PostgreSQL: sync.c.)
  *
  * <p>{@link #process} takes the whole waiting table as its work and leaves a fresh one, so what comes in meanwhile belongs to the
- * next call, even for the file being synced. A cancellation reaches both tables: it is how {@link #process} tells a file that was
+ * next call, even for the file being synced (SMGR-3). A cancellation reaches both tables: it is how {@link #process} tells a file that was
  * dropped from one that was lost. The order a dropper keeps is therefore: cancel, then unlink.
  *
  * <p>The first failure of a sync, or of a close, stops this object for good: the system may have thrown the written pages away, so
