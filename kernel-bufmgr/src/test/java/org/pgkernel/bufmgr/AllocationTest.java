@@ -1,0 +1,87 @@
+package org.pgkernel.bufmgr;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.smgr.SmgrRelation;
+
+/** The hot paths allocate nothing. */
+class AllocationTest {
+    private static final int ROUNDS = 20_000;
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void hitsLocksAndMarksAllocateNothing() {
+        try (PoolFixture f = new PoolFixture(directory, true).pool(256, true, DropStrategy.LOOKUP)) {
+            SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);
+            assertAllocatesNothing("hit", () -> {
+                for (int i = 0; i < ROUNDS; i++) {
+                    int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
+                    f.pool.lockExclusive(b);
+                    f.pool.markDirty(b);
+                    f.pool.unlock(b);
+                    f.pool.lockShared(b);
+                    f.pool.markDirtyHint(b);
+                    f.pool.unlock(b);
+                    f.pool.release(b);
+                }
+            });
+        }
+    }
+
+    @Test
+    void missesEvictionsAndWritesAllocateNothing() {
+        try (PoolFixture f = new PoolFixture(directory, true).pool(16, true, DropStrategy.LOOKUP)) {
+            SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);
+            assertAllocatesNothing("miss with a dirty victim", () -> {
+                for (int i = 0; i < ROUNDS; i++) {
+                    int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
+                    f.pool.lockExclusive(b);
+                    f.pool.markDirty(b);
+                    f.pool.unlock(b);
+                    f.pool.release(b);
+                }
+            });
+        }
+    }
+
+    @Test
+    void dropsAllocateNothing() {
+        for (DropStrategy strategy : DropStrategy.values()) {
+            try (PoolFixture f = new PoolFixture(directory.resolve(strategy.name()), true).pool(4096, true, strategy)) {
+                SmgrRelation[] relations = new SmgrRelation[30];
+                for (int i = 0; i < relations.length; i++) {
+                    relations[i] = f.create(i + 1, ForkNumber.MAIN, 2);
+                }
+                ForkNumber[] forks = {ForkNumber.MAIN};
+                int[] first = {1};
+                assertAllocatesNothing("drop by " + strategy, () -> {
+                    for (int i = 0; i < 2000; i++) {
+                        f.pool.dropRelationForks(relations[i % 30], forks, first, 1);
+                        f.pool.dropRelations(relations, 30);
+                        f.pool.release(f.pool.read(relations[i % 30], ForkNumber.MAIN, 0, ReadMode.NORMAL));
+                    }
+                });
+            }
+        }
+    }
+
+    private static void assertAllocatesNothing(String what, Runnable work) {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        work.run();
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 5; i++) { // the compiler's and the first uses' own allocation dies away
+            long before = threads.getCurrentThreadAllocatedBytes();
+            work.run();
+            least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+        }
+        assertTrue(least < 256, what + " allocates: " + least + " bytes");
+    }
+}

@@ -1,0 +1,98 @@
+package org.pgkernel.bufmgr;
+
+import java.lang.ref.Cleaner;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.jetbrains.lincheck.datastructures.IntGen;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Param;
+import org.jetbrains.lincheck.datastructures.StressOptions;
+import org.junit.jupiter.api.Test;
+import org.pgkernel.base.Page;
+
+/**
+ * Pinning through the mapping table is linearizable: blocks behave like variables that a drop resets, whatever buffers they move
+ * through. Stress mode: the words lie outside the heap, where the model checker does not see them.
+ */
+class MappingLincheckTest {
+    @Param(name = "block", gen = IntGen.class, conf = "0:2")
+    @Param(name = "value", gen = IntGen.class, conf = "1:9")
+    public static class Blocks {
+        /** Thousands of these are made. */
+        private static final Cleaner MEMORY = Cleaner.create();
+
+        private final PoolMemory memory = new PoolMemory(16, BufferTable.bucketsFor(16), BufferTable.PARTITIONS);
+        private final BufferDescriptors descriptors = new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
+        private final LockTable content = new LockTable(memory.contentLocks, 3, new WaitTable(4));
+        private final BufferIo io = new BufferIo(descriptors, null, lsn -> {}, false, memory.blocks);
+        private final BufferAllocator allocator = new BufferAllocator(
+                descriptors,
+                new BufferTable(memory, descriptors, BufferTable.bucketsFor(16)),
+                new ClockSweep(memory, descriptors, 16),
+                io,
+                content,
+                new PinWaiters(descriptors, content));
+
+        public Blocks() {
+            MEMORY.register(this, memory::release);
+        }
+
+        private int pin(int block) {
+            int buffer = allocator.allocate(1, 2, 3, 0, block);
+            if (buffer < 0) {
+                buffer = ~buffer;
+                io.zeroPage(buffer);
+                io.terminate(buffer, false, BufferState.VALID);
+            }
+            return buffer;
+        }
+
+        private UnsafeBuffer page(int buffer) {
+            return new UnsafeBuffer(io.address(buffer), Page.SIZE);
+        }
+
+        @Operation
+        public int read(@Param(name = "block") int block) {
+            int buffer = pin(block);
+            content.lockShared(buffer);
+            int value = page(buffer).getInt(100);
+            content.unlock(buffer);
+            allocator.unpin(buffer);
+            return value;
+        }
+
+        @Operation
+        public int write(@Param(name = "block") int block, @Param(name = "value") int value) {
+            int buffer = pin(block);
+            content.lockExclusive(buffer);
+            int old = page(buffer).getInt(100);
+            page(buffer).putInt(100, value);
+            content.unlock(buffer);
+            allocator.unpin(buffer);
+            return old;
+        }
+
+        @Operation
+        public void drop(@Param(name = "block") int block) {
+            int buffer = allocator.probe(1, 2, 3, 0, block);
+            if (buffer < 0) {
+                return;
+            }
+            int state = descriptors.lockHeader(buffer);
+            if ((state & BufferState.TAG_VALID) != 0 && descriptors.hasTag(buffer, 1, 2, 3, 0, block)) {
+                allocator.invalidate(buffer, state);
+            } else {
+                descriptors.unlockHeader(buffer, state);
+            }
+        }
+    }
+
+    @Test
+    void blocksBehaveLikeVariables() {
+        new StressOptions()
+                .iterations(15)
+                .invocationsPerIteration(800)
+                .threads(3)
+                .actorsPerThread(3)
+                .check(Blocks.class);
+    }
+}
