@@ -80,6 +80,9 @@ public final class SerialRedoEngine implements RedoEngine {
         state.replayEndLsn = record.endLsn();
         try {
             manager.redo(record, context);
+        } catch (DamagedDataException e) {
+            // A page's damage is found by the pool, which knows the page but not the record.
+            throw e.getMessage().contains("lsn=") ? e : new DamagedDataException(e.getMessage() + " lsn=" + Lsn.format(record.lsn()), e);
         } catch (IndexOutOfBoundsException e) {
             // Offsets and lengths of a record or page that contradict each other; the checks of the buffers stopped the access.
             throw new DamagedDataException("a " + modules.identify(rmid, record.info()) + " record does not fit the page it changes: " + context.place(record, 0), e);
