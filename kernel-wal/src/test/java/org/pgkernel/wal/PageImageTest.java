@@ -55,8 +55,8 @@ class PageImageTest {
             }
             WalRecord truncated = decoded(method, Arrays.copyOf(good, good.length / 2), 100, 500);
             assertThrows(DamagedDataException.class, () -> truncated.restoreImage(3, new UnsafeBuffer(new byte[Page.SIZE])));
-            // Decompresses well, to less or more than the page without its hole.
-            for (int other : new int[] {499, 501}) {
+            // Decompresses well, to less or more than the page without its hole. (pglz may cut its last match to fit.)
+            for (int other : method == WalRecordFormat.BKPIMAGE_COMPRESS_PGLZ ? new int[] {499} : new int[] {499, 501}) {
                 WalRecord wrongHole = decoded(method, good, 100, other);
                 assertThrows(DamagedDataException.class, () -> wrongHole.restoreImage(3, new UnsafeBuffer(new byte[Page.SIZE])));
             }
