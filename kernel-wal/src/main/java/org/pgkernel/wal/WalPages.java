@@ -80,7 +80,7 @@ final class WalPages implements AutoCloseable {
         return fileTimeline;
     }
 
-    /** False when the byte before {@code end} is not of the file's timeline any more. */
+    /** WAL-10: false when the byte before {@code end} is not of the file's timeline any more. */
     boolean ownsUpTo(long end) {
         return fileLimit == 0 || !Lsn.before(fileLimit, end);
     }
@@ -204,6 +204,7 @@ final class WalPages implements AutoCloseable {
         if (WalPageHeader.pageLsn(window, at) != page) {
             return badHeader("unexpected page address " + Lsn.format(WalPageHeader.pageLsn(window, at)), page);
         }
+        // WAL-10
         int timeline = WalPageHeader.timeline(window, at);
         if (timeline != timelines.timelineAt(page)) {
             return badHeader("unexpected timeline " + Integer.toUnsignedString(timeline), page);

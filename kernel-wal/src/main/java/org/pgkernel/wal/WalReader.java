@@ -93,6 +93,7 @@ public final class WalReader implements AutoCloseable {
             good = read();
         } finally {
             if (!good) {
+                // WAL-4
                 pages.invalidate();
             }
         }
@@ -280,7 +281,7 @@ public final class WalReader implements AutoCloseable {
         return outcome == Outcome.RECORD ? outcome : aborted(position, page, outcome);
     }
 
-    /** All bytes are there and the header fits: the CRC decides, and the record is taken apart. */
+    /** All bytes are there and the header fits: the CRC decides, and the record is taken apart (WAL-3). */
     private Outcome accept(UnsafeBuffer from, ByteBuffer bytes, int start, int length, long position, long rawEnd) {
         if (!pages.ownsUpTo(rawEnd)) {
             return wrongFile(position);
@@ -310,7 +311,7 @@ public final class WalReader implements AutoCloseable {
         return Outcome.RECORD;
     }
 
-    /** A record over which another was written counts as skipped only when that one names its start, past the page header. */
+    /** A record over which another was written counts as skipped only when that one names its start, past the page header (WAL-11). */
     private boolean namesSkippedRecord(boolean isOverwrite) {
         return isOverwrite && record.dataLength() >= 8 && record.data().getLong(0) == skippedRecord;
     }
@@ -357,7 +358,7 @@ public final class WalReader implements AutoCloseable {
         if (needed <= assembly.capacity()) {
             return;
         }
-        // Twice what has arrived, never what the record merely claims.
+        // WAL-2: twice what has arrived, never what the record merely claims.
         int capacity = (int) Math.min(WalRecordFormat.MAX_LENGTH, Math.max(needed, 2L * assembly.capacity()));
         ByteBuffer larger = ByteBuffer.allocateDirect(capacity);
         UnsafeBuffer view = new UnsafeBuffer(larger);
@@ -375,6 +376,7 @@ public final class WalReader implements AutoCloseable {
         }
     }
 
+    /** WAL-5. */
     private boolean isStop(long position) {
         return stop != 0 && Lsn.atOrAfter(position, stop);
     }

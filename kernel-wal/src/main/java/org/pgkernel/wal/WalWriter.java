@@ -110,6 +110,7 @@ public final class WalWriter implements AutoCloseable {
         assert insert != missingContinuation || missingContinuation == 0 || isXlog && type == WalRecordFormat.XLOG_OVERWRITE_CONTRECORD
                 : "the first record over a missing continuation must say so";
         long start = nextRecordLsn();
+        assert (start & 7) == 0 : "WAL-6: a record at " + Lsn.format(start);
         int length = record.encode(encoded, 0, lastRecord);
         int done = 0;
         do {
@@ -179,7 +180,7 @@ public final class WalWriter implements AutoCloseable {
         }
     }
 
-    /** Takes over the part of the page before the first record; gives the page the header that its place demands when it has none. */
+    /** WAL-7. Takes over the part of the page before the first record; gives the page the header that its place demands when it has none. */
     private void loadTail(long page, int offset) {
         try (DiskFile existing = disk.openReadOnly(path(page))) {
             if (existing != null) {
@@ -250,7 +251,7 @@ public final class WalWriter implements AutoCloseable {
         dirtyFrom = segmentEnd;
     }
 
-    /** The log ends with its page: what an earlier use, or an earlier attempt before a crash, left on the next page must not follow. */
+    /** WAL-9. The log ends with its page: what an earlier use, or an earlier attempt before a crash, left on the next page must not follow. */
     private void zeroNextPage() {
         long zeros = buffer.addressOffset() + capacity;
         int offset = WalSegmentName.offsetIn(insert, segmentSize);
@@ -323,7 +324,7 @@ public final class WalWriter implements AutoCloseable {
         }
     }
 
-    /** What the file holds now is unknown: a failed write or sync is never tried again. */
+    /** WAL-12. What the file holds now is unknown: a failed write or sync is never tried again. */
     private KernelStoppedException stop(KernelException cause) {
         stopped = new KernelStoppedException("WAL could not be written: " + cause.getMessage() + " lsn=" + Lsn.format(insert), cause);
         return stopped;

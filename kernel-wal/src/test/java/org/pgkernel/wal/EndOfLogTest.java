@@ -174,6 +174,7 @@ class EndOfLogTest {
         }
     }
 
+    /** WAL-2. */
     @Test
     void aLengthBeyondWhatWalHoldsAllocatesNothing() {
         writeGood(3000);

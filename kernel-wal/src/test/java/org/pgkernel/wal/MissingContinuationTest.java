@@ -92,6 +92,7 @@ class MissingContinuationTest {
         assertEquals(2, log.fileTimeline);
     }
 
+    /** WAL-11. */
     @Test
     @DisplayName("C25: a record that names another one as lost is not believed")
     void overwriteMustNameTheLostRecord() throws IOException {

@@ -106,6 +106,7 @@ class TimelineHistoryTest {
         assertEquals(2, log.fileTimeline);
     }
 
+    /** WAL-10. */
     @Test
     void recordsOfADeadTimelineAreNotReadPastTheSwitch() throws IOException {
         long switchPoint = writeTwoTimelines();
@@ -117,6 +118,7 @@ class TimelineHistoryTest {
         assertEquals(1, log.fileTimeline);
     }
 
+    /** WAL-10. */
     @Test
     void pagesOfAnAncestorPastTheSwitchEndTheLog() throws IOException {
         long switchPoint = writeTwoTimelines();

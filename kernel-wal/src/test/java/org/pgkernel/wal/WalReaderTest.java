@@ -32,6 +32,7 @@ class WalReaderTest {
         log.close();
     }
 
+    /** WAL-4. */
     @Test
     @DisplayName("R17: after a failed read nothing cached is used until a good read")
     void failedReadForgetsThePages() {

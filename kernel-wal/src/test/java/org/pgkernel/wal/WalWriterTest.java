@@ -179,6 +179,7 @@ class WalWriterTest {
         assertFalse(Files.exists(log.file(1, 4L * log.segmentSize)));
     }
 
+    /** WAL-12. */
     @Test
     void failedSyncStopsTheWriterAndIsNotRetried() {
         log.disk = disk;
