@@ -11,8 +11,11 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
@@ -150,6 +153,33 @@ final class MapsOnDiskTest {
         freeSpaceMap.vacuumRange(pool, relation, 0, 5);
         assertEquals(77, rootSlot(2, 0, 0));
         assertArrayEquals(new byte[8192], Arrays.copyOf(file("_fsm"), 8192));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @DisplayName("C14 the tail that a truncation clears in recovery reaches the disk, with checksums and without")
+    void theClearedTailOfBothMapsReachesTheDisk(boolean checksums) throws IOException {
+        open(checksums);
+        makeMap(1);
+        visibilityMap.clear(pool, relation, 0, VisibilityMap.VALID_BITS);
+        for (int block = 5; block < 15; block++) {
+            record(block, 200);
+            setBits(block, VisibilityMap.ALL_VISIBLE);
+        }
+        pool.flushAll();
+        freeSpaceMap.prepareTruncate(pool, relation, 10);
+        visibilityMap.prepareTruncate(pool, relation, 10);
+        UnsafeBuffer leaf = new UnsafeBuffer(file("_fsm"), 2 * 8192, 8192);
+        UnsafeBuffer map = new UnsafeBuffer(file("_vm"), 0, 8192);
+        for (int block = 5; block < 15; block++) {
+            int bits = map.getByte(VisibilityMap.byteOffset(block)) >>> VisibilityMap.bitOffset(block) & 3;
+            assertEquals(block < 10 ? 200 : 0, FsmPage.avail(leaf, block), "block " + block);
+            assertEquals(block < 10 ? VisibilityMap.ALL_VISIBLE : 0, bits, "block " + block);
+        }
+        if (checksums) {
+            assertEquals(PageChecksum.compute(leaf, 2), Page.checksum(leaf));
+            assertEquals(PageChecksum.compute(map, 0), Page.checksum(map));
+        }
     }
 
     @Test
