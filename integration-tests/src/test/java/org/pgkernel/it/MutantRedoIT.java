@@ -17,7 +17,9 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.Page;
+import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.recovery.RecoveryEnvironment;
@@ -29,6 +31,8 @@ import org.pgkernel.testkit.ClusterComparison;
 import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.testkit.Workloads;
+import org.pgkernel.wal.TimelineHistory;
+import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 
 /** A redo that is wrong on purpose must not pass the comparison: or the comparison proves nothing. */
@@ -41,13 +45,15 @@ class MutantRedoIT {
 
     private static CrashedCluster cluster;
     private static Path judged;
+    private static long redo;
 
-    /** What is done to a record; true when it was done, false to leave the record to the real redo. */
+    /** What happens instead of the real redo of the one record chosen. */
     interface Mutation {
-        boolean redo(ResourceManager real, WalRecord record, RedoContext context);
+        void redo(ResourceManager real, WalRecord record, RedoContext context);
     }
 
     private static Mutation mutation;
+    private static long target;
     private static int applied;
 
     @BeforeAll
@@ -55,6 +61,7 @@ class MutantRedoIT {
         var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB");
         cluster = CrashedCluster.make(settings, server -> {}, Workloads::deleteAndVacuum, Workloads::transactions);
         judged = cluster.copy("postgres", CrashedCluster.Base.AT_CHECKPOINT);
+        redo = ControlFile.read(new PosixDisk(), judged.toString()).checkPointRedo();
         PostgresServer.recover(settings.binaries(), judged, settings.asMap());
     }
 
@@ -65,64 +72,72 @@ class MutantRedoIT {
 
     @Test
     void withoutMutationTheWrapperItselfChangesNothing() throws Exception {
-        ClusterComparison.Result result = recover("none", (real, record, context) -> false);
+        ClusterComparison.Result result = recover("none", -1, null);
         assertTrue(result.equal(), result.describe());
+        assertEquals(0, applied);
     }
 
     @Test
     void oneFlippedByteOfOnePageIsFound() throws Exception {
-        ClusterComparison.Result result = recover("byte", (real, record, context) -> {
-            if (applied > 0 || record.rmid() != HEAP || (record.info() & XLOG_HEAP_OPMASK) != XLOG_HEAP_INSERT || record.blockNumber(0) != 0 || !isUserTable(record)) {
-                return false;
-            }
+        ClusterComparison.Result result = recover("byte", last(HEAP, XLOG_HEAP_INSERT), (real, record, context) -> {
             real.redo(record, context);
             change(record, context, Page.SIZE - 1, 0x40);
-            return true;
         });
-        assertEquals(1, applied);
-        assertFalse(result.equal());
+        assertOnlyDifference(result, Page.SIZE - 1);
     }
 
     @Test
     void oneHintBitIsFound() throws Exception {
-        ClusterComparison.Result result = recover("hint", (real, record, context) -> {
-            if (applied > 0 || record.rmid() != HEAP || (record.info() & XLOG_HEAP_OPMASK) != XLOG_HEAP_INSERT || !isUserTable(record)) {
-                return false;
-            }
+        int[] offset = new int[1];
+        ClusterComparison.Result result = recover("hint", last(HEAP, XLOG_HEAP_INSERT), (real, record, context) -> {
             real.redo(record, context);
-            // HEAP_XMIN_COMMITTED of the last tuple, in the upper byte of t_infomask.
-            int buffer = context.readExtended(record.blockSpc(0), record.blockDb(0), record.blockRel(0), record.blockFork(0), record.blockNumber(0), ReadMode.NORMAL);
+            int buffer = read(record, context);
             UnsafeBuffer page = new UnsafeBuffer(0, 0);
             context.pool().wrap(buffer, page);
-            int offset = Page.lpOffset(Page.itemId(page, Page.maxOffsetNumber(page)));
+            // HEAP_XMIN_COMMITTED of the first tuple, in the upper byte of t_infomask.
+            offset[0] = Page.lpOffset(Page.itemId(page, 1)) + 21;
             context.pool().release(buffer);
-            change(record, context, offset + 21, 0x01);
-            return true;
+            change(record, context, offset[0], 0x01);
         });
-        assertEquals(1, applied);
-        assertFalse(result.equal());
+        assertOnlyDifference(result, offset[0]);
+        assertEquals("hint bits", result.differences().getFirst().reason());
     }
 
     @Test
     void oneSkippedRecordIsFound() throws Exception {
-        ClusterComparison.Result result = recover("skip", (real, record, context) ->
-                applied == 0 && record.rmid() == HEAP2 && (record.info() & XLOG_HEAP_OPMASK) == XLOG_HEAP2_VISIBLE && isUserTable(record));
+        ClusterComparison.Result result = recover("skip", last(HEAP2, XLOG_HEAP2_VISIBLE), (real, record, context) -> {});
         assertEquals(1, applied);
         assertFalse(result.equal());
     }
 
-    /** Tables that the workload made last and nothing rewrites as a whole. */
-    private static boolean isUserTable(WalRecord record) {
-        for (int id = 0; id <= record.maxBlockId(); id++) {
-            if (record.hasBlock(id) && Integer.compareUnsigned(record.blockRel(id), 16384) < 0) {
-                return false;
+    private static void assertOnlyDifference(ClusterComparison.Result result, int offset) {
+        assertEquals(1, applied);
+        assertEquals(1, result.differenceCount(), result.describe());
+        assertEquals(offset, result.differences().getFirst().offset());
+    }
+
+    /** Start of the last record of this type that changes a user's table; nothing later replaces that page as a whole. */
+    private static long last(int rmid, int type) {
+        long found = -1;
+        try (WalReader reader = new WalReader(new PosixDisk(), judged.resolve("pg_wal").toString(), TimelineHistory.of(1), 16 << 20, 0)) {
+            reader.begin(redo);
+            for (WalRecord record = reader.next(); record != null; record = reader.next()) {
+                if (record.rmid() == rmid && (record.info() & XLOG_HEAP_OPMASK) == type && record.hasBlock(0)
+                        && Integer.compareUnsigned(record.blockRel(0), 16384) >= 0) {
+                    found = record.lsn();
+                }
             }
         }
-        return Long.compareUnsigned(record.lsn(), cluster.pauseLsn()) < 0 ? record.rmid() == HEAP2 : true;
+        assertTrue(found > 0);
+        return found;
+    }
+
+    private static int read(WalRecord record, RedoContext context) {
+        return context.readExtended(record.blockSpc(0), record.blockDb(0), record.blockRel(0), record.blockFork(0), record.blockNumber(0), ReadMode.NORMAL);
     }
 
     private static void change(WalRecord record, RedoContext context, int offset, int bits) {
-        int buffer = context.readExtended(record.blockSpc(0), record.blockDb(0), record.blockRel(0), record.blockFork(0), record.blockNumber(0), ReadMode.NORMAL);
+        int buffer = read(record, context);
         context.pool().lockExclusive(buffer);
         UnsafeBuffer page = new UnsafeBuffer(0, 0);
         context.pool().wrap(buffer, page);
@@ -132,8 +147,9 @@ class MutantRedoIT {
         context.pool().release(buffer);
     }
 
-    private ClusterComparison.Result recover(String name, Mutation given) throws Exception {
+    private ClusterComparison.Result recover(String name, long lsn, Mutation given) throws Exception {
         mutation = given;
+        target = lsn;
         applied = 0;
         Path right = cluster.copy(name, CrashedCluster.Base.AT_CHECKPOINT);
         ClassLoader before = Thread.currentThread().getContextClassLoader();
@@ -213,8 +229,9 @@ class MutantRedoIT {
 
             @Override
             public void redo(WalRecord record, RedoContext context) {
-                if (mutation.redo(real, record, context)) {
+                if (record.lsn() == target) {
                     applied++;
+                    mutation.redo(real, record, context);
                 } else {
                     real.redo(record, context);
                 }
