@@ -87,7 +87,27 @@ class BadInputIT {
         assertRefused(directory -> control(directory, control -> control.setBlockSize(16384)), "16384");
         assertRefused(directory -> control(directory, control -> control.setXlogBlockSize(16384)), "16384");
         assertRefused(directory -> control(directory, control -> control.setRelSegSize(65536)), "65536");
-        assertRefused(directory -> control(directory, control -> control.setXlogSegSize(64 << 20)), "" + (64 << 20));
+        assertRefused(directory -> control(directory, control -> control.setXlogSegSize(48 << 20)), "" + (48 << 20));
+    }
+
+    /** Local WAL is read through first: nothing has changed when a type turns out not to be covered. */
+    @Test
+    void recordTypeThatIsNotCoveredIsRefusedByNameAndPlace() throws Exception {
+        try (CrashedCluster other = CrashedCluster.make(cluster.settings(), server -> {}, Workloads::truncatePlain, server -> {
+            try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
+                statement.execute("create table words(w int[])");
+                statement.execute("insert into words select array[g, g + 1] from generate_series(1, 100) g");
+                statement.execute("create index on words using gin (w)");
+                statement.execute("insert into words select array[g, g + 1] from generate_series(1, 100) g");
+            }
+        })) {
+            Path directory = other.copy("gin", CrashedCluster.Base.AT_CRASH);
+            Map<String, String> before = snapshot(directory);
+            KernelException e = assertThrows(KernelException.class, () -> recover(directory));
+            assertOneSentence(e.getMessage());
+            assertTrue(e.getMessage().contains("Gin") && e.getMessage().matches(".*lsn=[0-9A-F]+/[0-9A-F]+.*"), e.getMessage());
+            assertEquals(before, snapshot(directory), e.getMessage());
+        }
     }
 
     @Test

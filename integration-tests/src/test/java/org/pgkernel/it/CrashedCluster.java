@@ -22,7 +22,11 @@ import org.pgkernel.testkit.Workloads;
  */
 final class CrashedCluster implements AutoCloseable {
     /** Under which settings the primary ran; recovery by PostgreSQL uses the same, or it would log a change of parameters. */
-    record Settings(PostgresBinaries binaries, boolean checksums, boolean fullPageWrites, String walCompression, String sharedBuffers) {
+    record Settings(PostgresBinaries binaries, boolean checksums, boolean fullPageWrites, String walCompression, String sharedBuffers, int walSegmentMegabytes, Map<String, String> more) {
+        Settings(PostgresBinaries binaries, boolean checksums, boolean fullPageWrites, String walCompression, String sharedBuffers) {
+            this(binaries, checksums, fullPageWrites, walCompression, sharedBuffers, 16, Map.of());
+        }
+
         Map<String, String> asMap() {
             Map<String, String> map = new LinkedHashMap<>(PostgresServer.quietSettings());
             map.put("full_page_writes", fullPageWrites ? "on" : "off");
@@ -33,6 +37,7 @@ final class CrashedCluster implements AutoCloseable {
             map.put("max_wal_size", "10GB");
             map.put("wal_keep_size", "10GB");
             map.put("synchronous_commit", "on");
+            map.putAll(more);
             return map;
         }
     }
@@ -67,7 +72,7 @@ final class CrashedCluster implements AutoCloseable {
         try {
             Path crashed = work.resolve("crashed");
             Path checkpointed = work.resolve("checkpointed");
-            PostgresServer.initdb(settings.binaries(), crashed, settings.checksums());
+            PostgresServer.initdb(settings.binaries(), crashed, settings.checksums(), settings.walSegmentMegabytes());
             long pauseLsn;
             try (PostgresServer server = PostgresServer.builder(settings.binaries(), crashed).settings(settings.asMap()).connectable().start()) {
                 before.run(server);

@@ -9,11 +9,13 @@ import java.nio.file.Path;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresInspection;
@@ -93,6 +95,17 @@ class EqualPagesIT {
 
     static Stream<String> compressions() {
         return Stream.of("lz4", "zstd");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 64})
+    void walSegmentsOfAnotherSizeAreReadAndWritten(int megabytes) throws Exception {
+        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB", megabytes, Map.of());
+        try (CrashedCluster cluster = CrashedCluster.make(settings, server -> {}, Workloads::truncateWithToast, Workloads::deleteAndVacuum)) {
+            Path right = cluster.copy("kernel", CrashedCluster.Base.AT_CHECKPOINT);
+            EqualPages.check(cluster, cluster.copy("postgres", CrashedCluster.Base.AT_CHECKPOINT), right, KernelRecovery.of(cluster, 4096, DropStrategy.LOOKUP));
+            EqualPages.inspect(cluster, right);
+        }
     }
 
     /** Recovered twice is recovered once: the second time there is nothing to redo, and no page changes. */

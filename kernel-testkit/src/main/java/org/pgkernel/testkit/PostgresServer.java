@@ -78,6 +78,11 @@ public final class PostgresServer implements AutoCloseable {
      * @param checksums whether pages carry checksums
      */
     public static void initdb(PostgresBinaries binaries, Path dataDirectory, boolean checksums) {
+        initdb(binaries, dataDirectory, checksums, 16);
+    }
+
+    /** The same with WAL segments of {@code walSegmentMegabytes} MB, a power of two from 1 to 1024. */
+    public static void initdb(PostgresBinaries binaries, Path dataDirectory, boolean checksums, int walSegmentMegabytes) {
         try {
             Files.createDirectories(dataDirectory);
             Files.setPosixFilePermissions(dataDirectory, PosixFilePermissions.fromString("rwx------"));
@@ -87,7 +92,7 @@ public final class PostgresServer implements AutoCloseable {
         ServerUser user = ServerUser.current();
         user.own(dataDirectory);
         List<String> command = new ArrayList<>(List.of(binaries.program("initdb").toString(), "-D", dataDirectory.toString(),
-                "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--wal-segsize=16", "-N"));
+                "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--wal-segsize=" + walSegmentMegabytes, "-N"));
         if (checksums) {
             command.add("-k");
         }
