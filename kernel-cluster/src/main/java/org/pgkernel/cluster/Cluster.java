@@ -39,6 +39,16 @@ public final class Cluster implements AutoCloseable {
     }
 
     /**
+     * Looks whether {@link #openForCrashRecovery} would begin, and writes nothing: version, block sizes, no live server, control file, WAL from the redo
+     * point on, every record type covered.
+     *
+     * @throws org.pgkernel.base.error.KernelException in one sentence, what is in the way
+     */
+    public static void check(Path dataDirectory, ClusterOptions options) {
+        OpenDirectory.check(dataDirectory, Recovery.Mode.CRASH, options);
+    }
+
+    /**
      * Opens a directory that no server uses, crashed or cleanly shut down, and replays its WAL to the end, on its own timeline; the state
      * is "in production" on return. (PostgreSQL: StartupXLOG without signal files.)
      *

@@ -37,6 +37,13 @@ final class OpenDirectory implements AutoCloseable {
         }
     }
 
+    /** The same without the lock: nothing is written. */
+    static void check(Path dataDirectory, Recovery.Mode mode, ClusterOptions options) {
+        String path = dataDirectory.toAbsolutePath().normalize().toString();
+        DirectoryChecks.check(options.disk(), path, mode);
+        Recovery.open(options.disk(), path, mode, options.forRecovery(path)).close();
+    }
+
     /** The first changes: files of the last server that redo must not meet. */
     void begin() {
         StartupCleanup.always(disk, path);

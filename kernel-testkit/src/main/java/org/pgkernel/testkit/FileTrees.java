@@ -10,11 +10,11 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 
 /** Small helpers over directory trees. */
-final class FileTrees {
+public final class FileTrees {
     private FileTrees() {}
 
     /** Removes a tree without following symbolic links; a tree that does not exist, or vanishes meanwhile, is fine. */
-    static void delete(Path root) {
+    public static void delete(Path root) {
         try {
             Files.walkFileTree(root, new SimpleFileVisitor<>() {
                 @Override
