@@ -1,0 +1,2 @@
+/** The published failover experiment. */
+package org.pgkernel.cli.repro;
