@@ -58,6 +58,12 @@ class IndexAndTransactionIT {
                     "Standby/LOCK",
                     "Standby/RUNNING_XACTS");
 
+    /** Locks each row of a table by a subtransaction of its own. */
+    static final String LOCK_EACH_ROW =
+            "do $$ declare n int; begin for i in 1..%d loop begin"
+                    + " select id into n from locked where id = i for key share;"
+                    + " exception when raise_exception then null; end; end loop; end $$";
+
     @ParameterizedTest(name = "full_page_writes={0}")
     @ValueSource(booleans = {true, false})
     void everyRecordTypeLeavesTheBytesThatPostgresLeaves(boolean fullPageWrites) throws Exception {
@@ -80,6 +86,8 @@ class IndexAndTransactionIT {
                 TreeSet<String> missing = new TreeSet<>(EXPECTED);
                 missing.removeAll(types.keySet());
                 assertEquals(new TreeSet<>(), missing, () -> "logged only " + types);
+                assertTrue(types.get("MultiXact/ZERO_OFF_PAGE") > 1, types::toString);
+                assertTrue(types.get("MultiXact/ZERO_MEM_PAGE") > 3, types::toString);
                 Cluster.openForCrashRecovery(ours, ClusterOptions.defaults()).close();
                 PostgresServer.recover(settings.binaries(), theirs, settings.asMap());
                 ClusterComparison.Result result = ClusterComparison.compare(ours, theirs);
@@ -89,7 +97,7 @@ class IndexAndTransactionIT {
     }
 
     /** Record types in the WAL from the redo point on, and how often. */
-    private static TreeMap<String, Integer> types(Path directory) {
+    static TreeMap<String, Integer> types(Path directory) {
         PosixDisk disk = new PosixDisk();
         ControlFile control = ControlFile.read(disk, directory.toString());
         ResourceManager[] managers = new ResourceManager[256];
@@ -197,7 +205,7 @@ class IndexAndTransactionIT {
             connection.setAutoCommit(false);
             other.setAutoCommit(false);
             statement.execute("select id from locked order by id for key share");
-            second.execute("select id from locked order by id for share");
+            second.execute(LOCK_EACH_ROW.formatted(2500));
             connection.commit();
             statement.execute("select id from locked where id < 900 order by id for key share");
             second.execute("savepoint a");

@@ -47,6 +47,10 @@ abstract class IndexResourceManager implements ResourceManager {
         try {
             apply(record, context);
         } catch (DamagedDataException | IndexOutOfBoundsException e) {
+            if (e instanceof DamagedDataException damaged && e.getMessage().contains("block=")) {
+                // The pool found a damaged page and has named it.
+                throw damaged;
+            }
             throw new DamagedDataException(
                     "redo of "
                             + name
