@@ -5,6 +5,7 @@ import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.DbState;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.recovery.Directories;
 import org.pgkernel.recovery.Recovery;
@@ -25,9 +26,7 @@ final class DirectoryChecks {
             throw new RefusedException("the directory is a base backup, which is not covered yet: file=" + dataDirectory + "/backup_label");
         }
         ControlFile control = ControlFile.read(disk, dataDirectory);
-        if (!disk.isDirectory(dataDirectory + "/pg_wal")) {
-            throw new RefusedException("the directory has no WAL: file=" + dataDirectory + "/pg_wal");
-        }
+        checkWalDirectory(disk, dataDirectory + "/pg_wal", control.xlogSegSize());
         if (control.backupStartPoint() != Lsn.INVALID || control.backupEndRequired()) {
             throw new RefusedException("the directory is a base backup whose end was not reached, which is not covered yet: file=" + ControlFile.path(dataDirectory));
         }
@@ -48,6 +47,36 @@ final class DirectoryChecks {
         if (!version.equals(MAJOR)) {
             String shown = version.length() <= 8 && version.chars().allMatch(c -> c >= '0' && c <= '9' || c == '.') && !version.isEmpty() ? "PostgreSQL " + version : "no version that can be read";
             throw new RefusedException("the directory belongs to " + shown + ", only " + MAJOR + " is served: file=" + path);
+        }
+    }
+
+    /** A file of another size than the control file says can be a torn copy; all of one other possible size are another cluster's. */
+    private static void checkWalDirectory(Disk disk, String wal, int segmentSize) {
+        if (!disk.isDirectory(wal)) {
+            throw new RefusedException("the directory has no WAL: file=" + wal);
+        }
+        long other = 0;
+        for (String name : disk.list(wal)) {
+            if (name.length() == 24 && name.chars().allMatch(c -> c >= '0' && c <= '9' || c >= 'A' && c <= 'F')) {
+                long size = sizeOf(disk, wal + "/" + name);
+                if (size == segmentSize) {
+                    return;
+                }
+                other = size;
+            }
+        }
+        if (other >= 1 << 20 && Long.bitCount(other) == 1) {
+            throw new RefusedException("the WAL segments have " + other + " bytes where the control file says " + segmentSize + ": file=" + wal);
+        }
+    }
+
+    private static long sizeOf(Disk disk, String path) {
+        DiskFile file = disk.openReadOnly(path);
+        if (file == null) {
+            return 0;
+        }
+        try (file) {
+            return file.size();
         }
     }
 
