@@ -72,7 +72,7 @@ final class CrashedCluster implements AutoCloseable {
         try {
             Path crashed = work.resolve("crashed");
             Path checkpointed = work.resolve("checkpointed");
-            PostgresServer.initdb(settings.binaries(), crashed, settings.checksums(), settings.walSegmentMegabytes());
+            ClusterCopy.copy(Templates.of(settings.binaries(), settings.checksums(), settings.walSegmentMegabytes()), crashed);
             long pauseLsn;
             try (PostgresServer server = PostgresServer.builder(settings.binaries(), crashed).settings(settings.asMap()).connectable().start()) {
                 before.run(server);

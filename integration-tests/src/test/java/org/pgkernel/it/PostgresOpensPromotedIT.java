@@ -43,7 +43,7 @@ class PostgresOpensPromotedIT {
         work = WorkDirectory.create("pgkernel-promote");
         primary = work.resolve("primary");
         base = work.resolve("base");
-        PostgresServer.initdb(PostgresBinaries.judge(), primary, true);
+        ClusterCopy.copy(Templates.of(PostgresBinaries.judge(), true, 16), primary);
         ClusterCopy.copy(primary, base);
         try (PostgresServer server = PostgresServer.builder(PostgresBinaries.judge(), primary).settings(PostgresServer.quietSettings()).settings(SETTINGS).connectable().start()) {
             try (Connection connection = server.connect("postgres")) {

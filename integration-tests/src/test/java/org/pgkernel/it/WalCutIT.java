@@ -28,7 +28,7 @@ class WalCutIT {
     @Test
     void walCutAnywhereRecoversToEqualPages() throws Exception {
         long seed = Long.getLong("pgkernel.seed", System.nanoTime());
-        int cuts = Integer.getInteger("pgkernel.cuts", 6);
+        int cuts = Integer.getInteger("pgkernel.cuts", "full".equals(System.getProperty("pgkernel.matrix")) ? 60 : 6);
         Random random = new Random(seed);
         boolean images = random.nextBoolean();
         var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, images, images ? "pglz" : "off", "16MB");

@@ -10,6 +10,7 @@ import java.sql.Statement;
 import org.junit.jupiter.api.Test;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.disk.PosixDisk;
+import org.pgkernel.testkit.ClusterCopy;
 import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.testkit.WorkDirectory;
@@ -23,7 +24,7 @@ class WalReaderIT {
     @Test
     void readerAndPgWalinspectAgreeOnEveryRecord() throws Exception {
         try (WorkDirectory work = WorkDirectory.create("pgkernel-it-wal")) {
-            PostgresServer.initdb(PostgresBinaries.judge(), work.resolve("data"), true);
+            ClusterCopy.copy(Templates.of(PostgresBinaries.judge(), true, 16), work.resolve("data"));
             try (PostgresServer server = PostgresServer.builder(PostgresBinaries.judge(), work.resolve("data"))
                     .settings(PostgresServer.quietSettings()).setting("wal_compression", "pglz").connectable().start();
                     Connection connection = server.connect("postgres");
