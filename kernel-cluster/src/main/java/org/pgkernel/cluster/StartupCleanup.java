@@ -39,6 +39,8 @@ final class StartupCleanup {
             }
         }
         disk.unlink(dataDirectory + "/pg_stat/pgstat.stat");
+        // The crashed server may have written without syncing; what redo finds on disk must survive a power failure from here on.
+        Directories.syncTree(disk, dataDirectory);
     }
 
     /** {@code t3_16385}, {@code t3_16385_fsm.1}. (PostgreSQL: looks_like_temp_rel_name, fd.c.) */

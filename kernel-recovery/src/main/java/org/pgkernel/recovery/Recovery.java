@@ -67,12 +67,13 @@ public final class Recovery implements AutoCloseable {
     private int timeline;
     private boolean fullPageWrites;
 
-    private Recovery(Disk disk, String dataDirectory, Mode mode, RecoveryOptions options, List<RecoveryModuleProvider> providers) {
+    /** Takes over the control file and the pool also when it throws. */
+    private Recovery(Disk disk, String dataDirectory, Mode mode, RecoveryOptions options, List<RecoveryModuleProvider> providers, ControlFileKeeper control) {
         this.disk = disk;
         this.mode = mode;
         this.options = options;
+        this.control = control;
         walDirectory = dataDirectory + "/pg_wal";
-        control = ControlFileKeeper.read(disk, dataDirectory, options.clock());
         found = control.snapshot();
         // A standby promoted and not checkpointed yet has its newest timeline in the minimum recovery point only.
         int checkpointTimeline = found.checkPointThisTimeLineId();
@@ -82,9 +83,14 @@ public final class Recovery implements AutoCloseable {
         smgr = new StorageManager(disk, dataDirectory, StorageManager.SEGMENT_BLOCKS, options.sizePolicy(), new SyncRequests(disk, dataDirectory));
         smgr.inRecovery(true);
         pool = BufferPool.open(options.sharedBuffers(), smgr, gate, found.checksumsEnabled(), options.dropStrategy());
-        pool.hintsAreLogged(found.checksumsEnabled() || found.walLogHints());
-        RecoveryEnvironment environment = new RecoveryEnvironment(disk, dataDirectory, smgr, pool);
-        modules = providers == null ? RecoveryModules.load(environment) : RecoveryModules.of(providers, environment);
+        try {
+            pool.hintsAreLogged(found.checksumsEnabled() || found.walLogHints());
+            RecoveryEnvironment environment = new RecoveryEnvironment(disk, dataDirectory, smgr, pool);
+            modules = providers == null ? RecoveryModules.load(environment) : RecoveryModules.of(providers, environment);
+        } catch (RuntimeException e) {
+            pool.close();
+            throw e;
+        }
         context = new RedoContext(pool, modules.counters(), gate, state, new MissingPageTable(), control);
         checkpoints = new Checkpoints(modules.participants(), pool, modules.counters(), control, ControlFileKeeper.startUnloggedLsn(found), options.clock());
         reader = newReader();
@@ -102,7 +108,14 @@ public final class Recovery implements AutoCloseable {
 
     /** The same with modules given by hand; null finds them. */
     static Recovery open(Disk disk, String dataDirectory, Mode mode, RecoveryOptions options, List<RecoveryModuleProvider> providers) {
-        Recovery recovery = new Recovery(disk, dataDirectory, mode, options, providers);
+        ControlFileKeeper control = ControlFileKeeper.read(disk, dataDirectory, options.clock());
+        Recovery recovery;
+        try {
+            recovery = new Recovery(disk, dataDirectory, mode, options, providers, control);
+        } catch (RuntimeException e) {
+            control.close();
+            throw e;
+        }
         try {
             recovery.readCheckpoint();
             recovery.scanWal();
