@@ -152,16 +152,6 @@ public final class Directories {
         }
     }
 
-    /** Writes {@code bytes} over the start of the file, which is made if need be; durable but for its name in the directory. */
-    public static void overwriteFile(Disk disk, String path, byte[] bytes) {
-        ByteBuffer direct = ByteBuffer.allocateDirect(Math.max(1, bytes.length));
-        direct.put(0, bytes);
-        try (DiskFile file = disk.openOrCreate(path)) {
-            file.write(BufferUtil.address(direct), bytes.length, 0);
-            file.sync();
-        }
-    }
-
     /** The first bytes of a file, at most {@code limit}; null when it does not exist. */
     public static byte[] readFile(Disk disk, String path, int limit) {
         DiskFile file = disk.openReadOnly(path);

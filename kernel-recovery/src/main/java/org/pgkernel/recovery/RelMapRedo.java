@@ -1,8 +1,7 @@
 package org.pgkernel.recovery;
 
 import org.agrona.DirectBuffer;
-import org.agrona.concurrent.UnsafeBuffer;
-import org.pgkernel.base.Crc32c;
+import org.pgkernel.base.FilenodeMap;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.error.DamagedDataException;
@@ -18,18 +17,10 @@ import org.pgkernel.wal.WalRecord;
  */
 final class RelMapRedo implements ResourceManager {
     static final int UPDATE = 0x00;
-    static final String FILE_NAME = "pg_filenode.map";
-
     private static final int DB = 0;
     private static final int SPC = 4;
     private static final int BYTES = 8;
     private static final int MAP = 12;
-
-    private static final int MAP_LENGTH = 512;
-    private static final int MAP_MAGIC = 0x592717;
-    private static final int MAP_COUNT = 4;
-    private static final int MAX_MAPPINGS = 62;
-    private static final int MAP_CRC = 504;
 
     @Override
     public int id() {
@@ -54,20 +45,13 @@ final class RelMapRedo implements ResourceManager {
     @Override
     public void redo(WalRecord record, RedoContext context) {
         DirectBuffer data = record.data();
-        if (record.type() != UPDATE || record.dataLength() < MAP + MAP_LENGTH || data.getInt(BYTES) != MAP_LENGTH) {
+        if (record.type() != UPDATE || record.dataLength() < MAP || data.getInt(BYTES) != FilenodeMap.SIZE || record.dataLength() < MAP + FilenodeMap.SIZE) {
             throw new DamagedDataException("RelMap record of " + record.dataLength() + " bytes holds no map: info=" + record.info() + " lsn=" + Lsn.format(record.lsn()));
         }
-        int count = data.getInt(MAP + MAP_COUNT);
-        if (count < 0 || count > MAX_MAPPINGS) {
-            throw new DamagedDataException("RelMap record lists " + Integer.toUnsignedString(count) + " mappings: lsn=" + Lsn.format(record.lsn()));
-        }
-        byte[] map = new byte[MAP_LENGTH];
-        data.getBytes(MAP, map);
-        UnsafeBuffer view = new UnsafeBuffer(map);
-        view.putInt(0, MAP_MAGIC);
-        view.putInt(MAP_CRC, Crc32c.of(view, 0, MAP_CRC));
-        String path = context.dataDirectory() + "/" + RelFileLocator.databasePath(data.getInt(SPC), data.getInt(DB)) + "/" + FILE_NAME;
-        // Written in place, as 15 does: 512 bytes are one sector.
-        Directories.overwriteFile(context.disk(), path, map);
+        FilenodeMap map = FilenodeMap.decode(data, MAP, FilenodeMap.SIZE, "lsn=" + Lsn.format(record.lsn()));
+        String directory = context.dataDirectory() + "/" + RelFileLocator.databasePath(data.getInt(SPC), data.getInt(DB));
+        map.write(context.disk(), directory, true);
+        // A database made block by block has no map before this record.
+        context.disk().syncDirectory(directory);
     }
 }
