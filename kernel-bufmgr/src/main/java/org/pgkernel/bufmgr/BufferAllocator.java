@@ -209,11 +209,14 @@ final class BufferAllocator {
         }
     }
 
-    /** Clears tag, flags and dirty bit, unlocks the header and takes the buffer out of the mapping table, whose lock is held. */
+    /**
+     * Takes the buffer out of the mapping table, whose lock is held, clears tag, flags and dirty bit and unlocks the header. In this
+     * order: once the header is unlocked the clock hand may choose the buffer and chain it elsewhere, through the same link.
+     */
     private void forget(int buffer, int hash, int state) {
+        table.remove(hash, buffer);
         descriptors.setTag(buffer, 0, 0, 0, 0, 0);
         descriptors.cleanAndUnlockHeader(buffer, state & ~(FLAG_MASK | USAGECOUNT_MASK));
-        table.remove(hash, buffer);
     }
 
     /** The buffer that holds the block, or -1; unpinned, so it may hold another when the caller looks. One probe. */

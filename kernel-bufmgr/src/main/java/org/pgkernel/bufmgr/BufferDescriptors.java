@@ -146,6 +146,60 @@ final class BufferDescriptors {
                 && tags.getInt(offset + BufferTag.SPC_OFFSET) == spc;
     }
 
+    /** The first buffer from {@code from} on whose tag, read without any lock, names the relation; {@code end} if none does. */
+    int nextOfRelation(int from, int end, int spc, int db, int rel) {
+        int buffer = from;
+        while (buffer < end && !isOfRelation(buffer, spc, db, rel)) {
+            buffer++;
+        }
+        return buffer;
+    }
+
+    /** The same for any of the first {@code count} relations, compared one after the other. */
+    int nextOfAny(int from, int end, int[] spcs, int[] dbs, int[] rels, int count) {
+        for (int buffer = from; buffer < end; buffer++) {
+            int rel = rel(buffer);
+            for (int i = 0; i < count; i++) {
+                if (rels[i] == rel && isOfRelation(buffer, spcs[i], dbs[i], rel)) {
+                    return buffer;
+                }
+            }
+        }
+        return end;
+    }
+
+    /** The same by binary search: the relations are sorted by {@code rels}, signed. */
+    int nextOfSorted(int from, int end, int[] spcs, int[] dbs, int[] rels, int count) {
+        for (int buffer = from; buffer < end; buffer++) {
+            int rel = rel(buffer);
+            int low = 0;
+            int high = count;
+            while (low < high) {
+                int middle = low + high >>> 1;
+                if (rels[middle] < rel) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            // The same number may be in several databases or tablespaces.
+            for (; low < count && rels[low] == rel; low++) {
+                if (isOfRelation(buffer, spcs[low], dbs[low], rel)) {
+                    return buffer;
+                }
+            }
+        }
+        return end;
+    }
+
+    int nextOfDatabase(int from, int end, int db) {
+        int buffer = from;
+        while (buffer < end && db(buffer) != db) {
+            buffer++;
+        }
+        return buffer;
+    }
+
     /** Under the header lock and the partition lock. */
     void setTag(int buffer, int spc, int db, int rel, int fork, int block) {
         BufferTag.put(tags, buffer * BufferTag.LENGTH, spc, db, rel, fork, block);

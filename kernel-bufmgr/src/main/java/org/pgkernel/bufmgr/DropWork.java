@@ -12,8 +12,13 @@ final class DropWork {
     /** Blocks of each relation's forks; {@link BlockNumber#INVALID} for a fork that does not exist. */
     int[] blocks = new int[64];
 
-    /** Relation numbers in the high half, sorted, and indexes into the caller's array in the low half. */
-    long[] sorted = new long[16];
+    /** The relations to drop, as plain numbers: a scan compares millions of tags with them. */
+    int[] spcs = new int[16];
+
+    int[] dbs = new int[16];
+    int[] rels = new int[16];
+
+    private long[] order = new long[16];
 
     boolean scanned;
     long probes;
@@ -33,36 +38,27 @@ final class DropWork {
         }
     }
 
-    /** Fills and sorts {@link #sorted}. */
-    void sort(SmgrRelation[] relations, int count) {
-        if (sorted.length < count) {
-            sorted = new long[Math.max(count, sorted.length * 2)];
+    /** Takes the relations' numbers over; by relation number, signed, if {@code sorted}. */
+    void take(SmgrRelation[] relations, int count, boolean sorted) {
+        if (rels.length < count) {
+            int length = Math.max(count, rels.length * 2);
+            spcs = new int[length];
+            dbs = new int[length];
+            rels = new int[length];
+            order = new long[length];
         }
         for (int i = 0; i < count; i++) {
-            sorted[i] = (long) relations[i].relNumber() << 32 | i;
+            order[i] = (long) relations[i].relNumber() << 32 | i;
         }
-        Arrays.sort(sorted, 0, count);
-    }
-
-    /** The relation that a tag belongs to, by binary search in the first {@code count} of {@link #sorted}; null if none. */
-    SmgrRelation find(SmgrRelation[] relations, int count, int spc, int db, int rel) {
-        int low = 0;
-        int high = count;
-        while (low < high) {
-            int middle = low + high >>> 1;
-            if ((int) (sorted[middle] >> 32) < rel) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+        if (sorted) {
+            Arrays.sort(order, 0, count);
         }
-        for (; low < count && (int) (sorted[low] >> 32) == rel; low++) {
-            SmgrRelation relation = relations[(int) sorted[low]];
-            if (relation.dbOid() == db && relation.spcOid() == spc) {
-                return relation;
-            }
+        for (int i = 0; i < count; i++) {
+            SmgrRelation relation = relations[(int) order[i]];
+            spcs[i] = relation.spcOid();
+            dbs[i] = relation.dbOid();
+            rels[i] = relation.relNumber();
         }
-        return null;
     }
 
     int index(int relation, ForkNumber fork) {

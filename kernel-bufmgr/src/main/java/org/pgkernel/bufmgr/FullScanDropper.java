@@ -33,10 +33,7 @@ final class FullScanDropper implements RelationDropper {
         int db = relation.dbOid();
         int rel = relation.relNumber();
         int dropped = 0;
-        for (int buffer = 0; buffer < nbuffers; buffer++) {
-            if (!descriptors.isOfRelation(buffer, spc, db, rel)) {
-                continue;
-            }
+        for (int buffer = next(0, spc, db, rel); buffer < nbuffers; buffer = next(buffer + 1, spc, db, rel)) {
             int state = descriptors.lockHeader(buffer);
             if ((state & TAG_VALID) != 0
                     && descriptors.isOfRelation(buffer, spc, db, rel)
@@ -49,6 +46,10 @@ final class FullScanDropper implements RelationDropper {
             }
         }
         return dropped;
+    }
+
+    private int next(int from, int spc, int db, int rel) {
+        return descriptors.nextOfRelation(from, nbuffers, spc, db, rel);
     }
 
     private boolean isFrom(int buffer, ForkNumber[] forks, int[] firstBlocks, int count) {
@@ -64,23 +65,14 @@ final class FullScanDropper implements RelationDropper {
     @Override
     public int dropRelations(SmgrRelation[] relations, int count, DropWork work) {
         work.scanned = true;
-        boolean search = count > BSEARCH_THRESHOLD;
-        if (search) {
-            work.sort(relations, count);
-        }
+        work.take(relations, count, count > BSEARCH_THRESHOLD);
         int dropped = 0;
-        for (int buffer = 0; buffer < nbuffers; buffer++) {
-            int spc = descriptors.spc(buffer);
-            int db = descriptors.db(buffer);
-            int rel = descriptors.rel(buffer);
-            SmgrRelation relation = search
-                    ? work.find(relations, count, spc, db, rel)
-                    : find(relations, count, spc, db, rel);
-            if (relation == null) {
-                continue;
-            }
+        for (int buffer = next(0, nbuffers, work, count);
+                buffer < nbuffers;
+                buffer = next(buffer + 1, nbuffers, work, count)) {
             int state = descriptors.lockHeader(buffer);
-            if ((state & TAG_VALID) != 0 && descriptors.isOfRelation(buffer, spc, db, rel)) {
+            // The buffer may have got another page, even one of another relation, since the first look.
+            if ((state & TAG_VALID) != 0 && next(buffer, buffer + 1, work, count) == buffer) {
                 if (allocator.invalidate(buffer, state)) {
                     dropped++;
                 }
@@ -91,24 +83,22 @@ final class FullScanDropper implements RelationDropper {
         return dropped;
     }
 
-    private static SmgrRelation find(SmgrRelation[] relations, int count, int spc, int db, int rel) {
-        for (int i = 0; i < count; i++) {
-            SmgrRelation relation = relations[i];
-            if (relation.relNumber() == rel && relation.dbOid() == db && relation.spcOid() == spc) {
-                return relation;
-            }
+    private int next(int from, int end, DropWork work, int count) {
+        if (count == 1) {
+            return descriptors.nextOfRelation(from, end, work.spcs[0], work.dbs[0], work.rels[0]);
         }
-        return null;
+        return count <= BSEARCH_THRESHOLD
+                ? descriptors.nextOfAny(from, end, work.spcs, work.dbs, work.rels, count)
+                : descriptors.nextOfSorted(from, end, work.spcs, work.dbs, work.rels, count);
     }
 
     /** Every buffer of a database: under any strategy, as there is nothing to look up by. @return buffers dropped */
     int dropDatabase(int db, DropWork work) {
         work.scanned = true;
         int dropped = 0;
-        for (int buffer = 0; buffer < nbuffers; buffer++) {
-            if (descriptors.db(buffer) != db) {
-                continue;
-            }
+        for (int buffer = descriptors.nextOfDatabase(0, nbuffers, db);
+                buffer < nbuffers;
+                buffer = descriptors.nextOfDatabase(buffer + 1, nbuffers, db)) {
             int state = descriptors.lockHeader(buffer);
             if ((state & TAG_VALID) != 0 && descriptors.db(buffer) == db) {
                 if (allocator.invalidate(buffer, state)) {

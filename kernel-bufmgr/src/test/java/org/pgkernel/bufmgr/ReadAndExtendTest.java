@@ -297,6 +297,32 @@ class ReadAndExtendTest {
     }
 
     @Test
+    @DisplayName("C27: a fresh zero page is locked first and becomes valid then")
+    void aFreshPageBecomesValidUnderItsLock() throws Exception {
+        SmgrRelation r = f.create(1, ForkNumber.MAIN, 3);
+        r.zeroExtend(ForkNumber.MAIN, 3, 1, true);
+        int next = f.pool.sweep.highWater(); // where the page will go: hold it up there
+        f.pool.lockExclusive(next);
+        Thread restorer = new Thread(() -> {
+            int b = f.pool.read(r, ForkNumber.MAIN, 3, ReadMode.ZERO_AND_LOCK);
+            f.stamp(b, 1, 3, 9);
+            f.pool.unlock(b);
+            f.pool.release(b);
+        });
+        restorer.start();
+        while (restorer.getState() != Thread.State.WAITING) {
+            Thread.sleep(1);
+        }
+        int state = f.pool.descriptors.state(next);
+        assertEquals(BufferState.TAG_VALID, state & (BufferState.TAG_VALID | BufferState.VALID));
+        Thread reader = new Thread(() -> assertEquals(9, f.readVersion(r, ForkNumber.MAIN, 3)));
+        reader.start();
+        f.pool.unlock(next);
+        restorer.join();
+        reader.join();
+    }
+
+    @Test
     void twoReadersOfOneBlockReadItOnceAndTheSecondWaits() throws Exception {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         evict(r, 5);
