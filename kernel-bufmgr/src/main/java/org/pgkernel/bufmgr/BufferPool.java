@@ -215,6 +215,8 @@ public final class BufferPool implements AutoCloseable {
 
     /** Gives up a pin; a lock must have been released before. */
     public void release(int buffer) {
+        assert BufferState.refcount(descriptors.state(buffer)) > 1 || !content.heldExclusivelyByMe(buffer)
+                : "last pin released before the lock";
         allocator.unpin(buffer);
     }
 

@@ -51,7 +51,7 @@ final class PoolInspection {
                 (state & IO_ERROR) != 0);
     }
 
-    /** Checks the pool's invariants BUF-1 to BUF-8 at rest; the error says which is broken. */
+    /** Checks the pool's invariants BUF-1 to BUF-6 at rest; the error says which is broken. */
     static void check(BufferPool pool) {
         Set<String> tags = new HashSet<>();
         int tagged = 0;

@@ -43,7 +43,7 @@ class DropTest {
 
     @ParameterizedTest
     @EnumSource(DropStrategy.class)
-    @DisplayName("C01: after a drop nothing names the relation; checkpoint and eviction never look for its files")
+    @DisplayName("C01, BUF-7: after a drop nothing names the relation; checkpoint and eviction never look for its files")
     void nothingOutlivesADrop(DropStrategy strategy) throws Exception {
         for (boolean inRecovery : new boolean[] {true, false}) {
             try (PoolFixture f = new PoolFixture(directory.resolve(strategy + "-" + inRecovery), inRecovery)) {

@@ -37,7 +37,7 @@ class ReadAndExtendTest {
     @AfterEach
     void close() {
         try {
-            assertEquals(0, f.pool.pinnedBuffers(), "pins left");
+            assertEquals(0, f.pool.pinnedBuffers(), "BUF-8: pins left");
             PoolInspection.check(f.pool);
         } finally {
             f.close();
@@ -315,11 +315,13 @@ class ReadAndExtendTest {
         }
         int state = f.pool.descriptors.state(next);
         assertEquals(BufferState.TAG_VALID, state & (BufferState.TAG_VALID | BufferState.VALID));
-        Thread reader = new Thread(() -> assertEquals(9, f.readVersion(r, ForkNumber.MAIN, 3)));
+        AtomicInteger seen = new AtomicInteger(-1);
+        Thread reader = new Thread(() -> seen.set(f.readVersion(r, ForkNumber.MAIN, 3)));
         reader.start();
         f.pool.unlock(next);
         restorer.join();
         reader.join();
+        assertEquals(9, seen.get());
     }
 
     @Test
