@@ -8,7 +8,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  *
  * <pre>
  *  bucket = hash &amp; (buckets - 1)       partition = hash &amp; 127
- *  heads[bucket] = buffer + 1 or 0     next[buffer] = buffer + 1 or 0
+ *  heads[bucket], next[buffer]: 0 no chain, 1 end of the chain, else the buffer plus 2
  * </pre>
  *
  * Looking up needs the partition's lock, shared; changing it exclusive. Two partition locks are taken in ascending order
@@ -16,6 +16,10 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class BufferTable {
     static final int PARTITIONS = 128;
+
+    private static final int NONE = 0;
+    private static final int END = 1;
+    private static final int FIRST = 2;
 
     private final BufferDescriptors descriptors;
     private final UnsafeBuffer heads;
@@ -69,35 +73,43 @@ final class BufferTable {
 
     /** @return the buffer, or -1 */
     int lookup(int hash, int spc, int db, int rel, int fork, int block) {
-        int buffer = heads.getInt((hash & mask) << 2) - 1;
-        while (buffer >= 0 && !descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
-            buffer = next.getInt(buffer << 2) - 1;
+        int link = heads.getInt((hash & mask) << 2);
+        while (link > END) {
+            int buffer = link - FIRST;
+            if (descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
+                return buffer;
+            }
+            link = next.getInt(buffer << 2);
         }
-        return buffer;
+        return -1;
     }
 
     void insert(int hash, int buffer) {
         assert locks.heldExclusivelyByMe(partition(hash)) : "mapping changed without its lock";
+        assert next.getInt(buffer << 2) == NONE : "BUF-5: buffer in two chains";
         int head = (hash & mask) << 2;
-        next.putInt(buffer << 2, heads.getInt(head));
-        heads.putInt(head, buffer + 1);
+        next.putInt(buffer << 2, Math.max(heads.getInt(head), END));
+        heads.putInt(head, buffer + FIRST);
     }
 
+    /** Under the buffer's header lock too: once that is given up, somebody else may put the buffer into another chain. */
     void remove(int hash, int buffer) {
         assert locks.heldExclusivelyByMe(partition(hash)) : "mapping changed without its lock";
+        int after = next.getInt(buffer << 2);
         int head = (hash & mask) << 2;
-        int entry = heads.getInt(head);
-        if (entry == buffer + 1) {
-            heads.putInt(head, next.getInt(buffer << 2));
+        int link = heads.getInt(head);
+        if (link == buffer + FIRST) {
+            heads.putInt(head, after);
         } else {
-            int before = entry;
-            while ((entry = next.getInt(before - 1 << 2)) != buffer + 1) {
-                assert entry != 0 : "buffer not in its chain";
-                before = entry;
-            }
-            next.putInt(before - 1 << 2, next.getInt(buffer << 2));
+            int before;
+            do {
+                assert link > END : "BUF-5: buffer not in its chain";
+                before = link - FIRST;
+                link = next.getInt(before << 2);
+            } while (link != buffer + FIRST);
+            next.putInt(before << 2, after);
         }
-        next.putInt(buffer << 2, 0);
+        next.putInt(buffer << 2, NONE);
     }
 
     // For the inspection only: a table at rest.
@@ -107,11 +119,15 @@ final class BufferTable {
     }
 
     int firstOf(int bucket) {
-        return heads.getInt(bucket << 2) - 1;
+        return Math.max(-1, heads.getInt(bucket << 2) - FIRST);
     }
 
     int nextOf(int buffer) {
-        return next.getInt(buffer << 2) - 1;
+        return Math.max(-1, next.getInt(buffer << 2) - FIRST);
+    }
+
+    boolean isChained(int buffer) {
+        return next.getInt(buffer << 2) != NONE;
     }
 
     boolean anyLockHeld() {

@@ -63,6 +63,7 @@ final class PoolInspection {
             require((state & DIRTY) == 0 || (state & VALID) != 0, "BUF-3", "dirty but not valid", buffer);
             require((state & VALID) == 0 || (state & TAG_VALID) != 0, "BUF-3", "valid without a tag", buffer);
             require((state & DIRTY) == 0 || pool.dirty.isSet(buffer), "BUF-4", "dirty without its bit", buffer);
+            require(pool.table.isChained(buffer) == ((state & TAG_VALID) != 0), "BUF-5", "tagged or chained only", buffer);
             if ((state & TAG_VALID) == 0) {
                 require(pool.descriptors.hasTag(buffer, 0, 0, 0, 0, 0), "BUF-5", "tag left", buffer);
                 require(

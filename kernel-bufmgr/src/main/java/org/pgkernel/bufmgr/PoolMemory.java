@@ -29,10 +29,10 @@ final class PoolMemory {
     /** Content locks, 8 bytes each. */
     final UnsafeBuffer contentLocks = new UnsafeBuffer(0L, 0);
 
-    /** Mapping table: next buffer of the same bucket, plus 1; 4 bytes each. */
+    /** Mapping table: next buffer of the same bucket, coded; 4 bytes each. */
     final UnsafeBuffer chainNext = new UnsafeBuffer(0L, 0);
 
-    /** Mapping table: first buffer of a bucket, plus 1; 4 bytes each. */
+    /** Mapping table: first buffer of a bucket, coded; 4 bytes each. */
     final UnsafeBuffer chainHeads = new UnsafeBuffer(0L, 0);
 
     /** Free list links, 4 bytes each. */
