@@ -111,6 +111,23 @@ class BadInputIT {
     }
 
     @Test
+    void preparedTransactionsAreRefusedByNameAndPlace() throws Exception {
+        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB", 16, Map.of("max_prepared_transactions", "5"));
+        try (CrashedCluster other = CrashedCluster.make(settings, server -> {}, server -> {
+            try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
+                statement.execute("begin; create table t(id int); prepare transaction 'a'");
+            }
+        }, server -> {})) {
+            Path directory = other.copy("prepared", CrashedCluster.Base.AT_CRASH);
+            Map<String, String> before = snapshot(directory);
+            KernelException e = assertThrows(KernelException.class, () -> recover(directory));
+            assertOneSentence(e.getMessage());
+            assertTrue(e.getMessage().contains("Transaction/PREPARE") && e.getMessage().contains("lsn="), e.getMessage());
+            assertEquals(before, snapshot(directory), e.getMessage());
+        }
+    }
+
+    @Test
     void damagedControlFile() {
         assertRefused(directory -> flip(directory.resolve("global/pg_control"), 130), "pg_control");
         assertRefused(directory -> truncate(directory.resolve("global/pg_control"), 100), "pg_control");
