@@ -18,7 +18,12 @@ public final class Main implements Runnable {
 
     /** Runs the command and ends the process with its exit code. */
     public static void main(String[] arguments) {
-        System.exit(commandLine().execute(arguments));
+        System.exit(run(arguments));
+    }
+
+    /** The same inside a process that goes on. @return the exit code */
+    public static int run(String... arguments) {
+        return commandLine().execute(arguments);
     }
 
     static CommandLine commandLine() {
