@@ -1,4 +1,7 @@
-/** The words of the trade: identifiers, page layout, checksums, formats of small files, the disk seam, errors. */
+/**
+ * The words of the trade: identifiers, page layout, checksums, formats of small files, the disk
+ * seam, errors.
+ */
 module org.pgkernel.base {
     requires transitive org.agrona;
 

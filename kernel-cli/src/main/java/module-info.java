@@ -6,5 +6,6 @@ module org.pgkernel.cli {
     requires org.pgkernel.testkit;
     requires me.tongfei.progressbar;
 
-    opens org.pgkernel.cli to info.picocli;
+    opens org.pgkernel.cli to
+            info.picocli;
 }

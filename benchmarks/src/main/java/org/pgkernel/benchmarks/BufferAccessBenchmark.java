@@ -27,7 +27,9 @@ import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
 import org.pgkernel.smgr.SyncRequests;
 
-/** Reads of pages that are in the pool, and of pages that are not (each evicts another). One thread. */
+/**
+ * Reads of pages that are in the pool, and of pages that are not (each evicts another). One thread.
+ */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -57,7 +59,13 @@ public class BufferAccessBenchmark {
         String directory = scratch.resolve("data").toString();
         Files.createDirectories(scratch.resolve("data").resolve("base").resolve("1"));
         PosixDisk disk = new PosixDisk();
-        smgr = new StorageManager(disk, directory, StorageManager.SEGMENT_BLOCKS, SizePolicy.SHARED, new SyncRequests(disk, directory));
+        smgr =
+                new StorageManager(
+                        disk,
+                        directory,
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.SHARED,
+                        new SyncRequests(disk, directory));
         pool = BufferPool.open(BUFFERS, smgr, lsn -> {}, false, DropStrategy.LOOKUP);
         relation = smgr.open(RelFileLocator.DEFAULT_TABLESPACE, 1, 1000);
         relation.create(ForkNumber.MAIN, false);
@@ -87,7 +95,10 @@ public class BufferAccessBenchmark {
         return lower;
     }
 
-    /** A page that is not there: clock sweep, mapping change, pread of 8 KiB from the system's cache. */
+    /**
+     * A page that is not there: clock sweep, mapping change, pread of 8 KiB from the system's
+     * cache.
+     */
     @Benchmark
     public int miss() {
         next = next + 7919 & BLOCKS - 1;

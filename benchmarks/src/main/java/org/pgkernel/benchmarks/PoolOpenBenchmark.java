@@ -22,7 +22,10 @@ import org.pgkernel.smgr.SizePolicy;
 import org.pgkernel.smgr.StorageManager;
 import org.pgkernel.smgr.SyncRequests;
 
-/** Opening and closing a pool: not in proportion to its size. The first iteration, cold, counts too: see the warm-up iterations' figures. */
+/**
+ * Opening and closing a pool: not in proportion to its size. The first iteration, cold, counts too:
+ * see the warm-up iterations' figures.
+ */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.SingleShotTime)
 @OutputTimeUnit(TimeUnit.MILLISECONDS)
@@ -48,7 +51,13 @@ public class PoolOpenBenchmark {
         scratch = new Scratch();
         String directory = scratch.resolve("data").toString();
         PosixDisk disk = new PosixDisk();
-        smgr = new StorageManager(disk, directory, StorageManager.SEGMENT_BLOCKS, SizePolicy.SHARED, new SyncRequests(disk, directory));
+        smgr =
+                new StorageManager(
+                        disk,
+                        directory,
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.SHARED,
+                        new SyncRequests(disk, directory));
     }
 
     @TearDown(Level.Trial)
@@ -59,7 +68,8 @@ public class PoolOpenBenchmark {
 
     @Benchmark
     public int openAndClose() {
-        try (BufferPool pool = BufferPool.open(buffers, smgr, lsn -> {}, false, DropStrategy.LOOKUP)) {
+        try (BufferPool pool =
+                BufferPool.open(buffers, smgr, lsn -> {}, false, DropStrategy.LOOKUP)) {
             return pool.nbuffers();
         }
     }

@@ -33,8 +33,9 @@ import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalReader;
 
 /**
- * Replay of WAL that a real PostgreSQL 15.7 wrote: 200,000 records of INSERT into an indexed table, UPDATE (HOT and not), DELETE. An operation is a record, so that
- * {@code gc.alloc.rate.norm} is bytes a record.
+ * Replay of WAL that a real PostgreSQL 15.7 wrote: 200,000 records of INSERT into an indexed table,
+ * UPDATE (HOT and not), DELETE. An operation is a record, so that {@code gc.alloc.rate.norm} is
+ * bytes a record.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.SingleShotTime)
@@ -75,16 +76,19 @@ public class RedoBenchmark {
         try (PostgresServer server = builder.start()) {
             try (Connection connection = server.connect("postgres");
                     Statement statement = connection.createStatement()) {
-                statement.execute("CREATE TABLE t (id int PRIMARY KEY, n int, filler char(60)) WITH (fillfactor = 80)");
+                statement.execute(
+                        "CREATE TABLE t (id int PRIMARY KEY, n int, filler char(60)) WITH (fillfactor = 80)");
                 statement.execute("INSERT INTO t SELECT g, 0, '' FROM generate_series(1, 1000) g");
                 try (ResultSet row = statement.executeQuery("SELECT pg_current_wal_insert_lsn()")) {
                     row.next();
                     from = Lsn.parse(row.getString(1));
                 }
-                statement.execute("INSERT INTO t SELECT g, 0, '' FROM generate_series(1001, 60000) g");
+                statement.execute(
+                        "INSERT INTO t SELECT g, 0, '' FROM generate_series(1001, 60000) g");
                 statement.execute("UPDATE t SET n = n + 1 WHERE id % 2 = 0");
                 statement.execute("DELETE FROM t WHERE id % 5 = 0");
-                statement.execute("INSERT INTO t SELECT g, 0, '' FROM generate_series(60001, 90000) g");
+                statement.execute(
+                        "INSERT INTO t SELECT g, 0, '' FROM generate_series(60001, 90000) g");
             }
             server.stop(PostgresServer.StopMode.FAST);
         }
@@ -92,7 +96,8 @@ public class RedoBenchmark {
     }
 
     private long afterRecords(String wal) {
-        try (WalReader reader = new WalReader(new PosixDisk(), wal, TimelineHistory.of(1), 16 << 20, 0)) {
+        try (WalReader reader =
+                new WalReader(new PosixDisk(), wal, TimelineHistory.of(1), 16 << 20, 0)) {
             reader.begin(from);
             for (int i = 0; i < RECORDS; i++) {
                 if (reader.next() == null) {
@@ -108,7 +113,9 @@ public class RedoBenchmark {
         var directory = scratch.resolve("standby");
         ClusterCopy.copy(scratch.resolve("base"), directory);
         ClusterCopy.replaceWal(scratch.resolve("primary"), directory);
-        standby = Cluster.openStandby(directory, ClusterOptions.defaults().withSharedBuffers(131_072));
+        standby =
+                Cluster.openStandby(
+                        directory, ClusterOptions.defaults().withSharedBuffers(131_072));
         standby.replayTo(from);
     }
 

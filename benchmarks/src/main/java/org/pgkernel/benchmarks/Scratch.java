@@ -12,7 +12,8 @@ final class Scratch implements AutoCloseable {
 
     Scratch() throws IOException {
         Path memory = Path.of("/dev/shm");
-        Path parent = Files.isWritable(memory) ? memory : Path.of(System.getProperty("java.io.tmpdir"));
+        Path parent =
+                Files.isWritable(memory) ? memory : Path.of(System.getProperty("java.io.tmpdir"));
         path = Files.createTempDirectory(parent, "pgkernel-jmh-");
         Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwx--x--x"));
     }

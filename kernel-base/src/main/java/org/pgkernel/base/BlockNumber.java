@@ -1,6 +1,9 @@
 package org.pgkernel.base;
 
-/** Block numbers: unsigned 32-bit, carried as {@code int}; widen with {@link #toLong} before arithmetic. (PostgreSQL: block.h.) */
+/**
+ * Block numbers: unsigned 32-bit, carried as {@code int}; widen with {@link #toLong} before
+ * arithmetic. (PostgreSQL: block.h.)
+ */
 public final class BlockNumber {
     /** No block; also "size unknown". (PostgreSQL: InvalidBlockNumber, 0xFFFFFFFF.) */
     public static final int INVALID = -1;

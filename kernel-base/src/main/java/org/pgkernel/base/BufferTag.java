@@ -4,7 +4,8 @@ import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * What a buffer holds: relation, fork, block. Twenty bytes, little-endian, as PostgreSQL 15 lays it out:
+ * What a buffer holds: relation, fork, block. Twenty bytes, little-endian, as PostgreSQL 15 lays it
+ * out:
  *
  * <pre>
  *  0        4        8        12       16       20
@@ -25,7 +26,8 @@ public final class BufferTag {
 
     private BufferTag() {}
 
-    public static void put(MutableDirectBuffer to, int offset, int spc, int db, int rel, int fork, int block) {
+    public static void put(
+            MutableDirectBuffer to, int offset, int spc, int db, int rel, int fork, int block) {
         to.putInt(offset + SPC_OFFSET, spc);
         to.putInt(offset + DB_OFFSET, db);
         to.putInt(offset + REL_OFFSET, rel);
@@ -33,7 +35,8 @@ public final class BufferTag {
         to.putInt(offset + BLOCK_OFFSET, block);
     }
 
-    public static boolean matches(DirectBuffer in, int offset, int spc, int db, int rel, int fork, int block) {
+    public static boolean matches(
+            DirectBuffer in, int offset, int spc, int db, int rel, int fork, int block) {
         return in.getInt(offset + REL_OFFSET) == rel
                 && in.getInt(offset + BLOCK_OFFSET) == block
                 && in.getInt(offset + DB_OFFSET) == db
@@ -41,10 +44,16 @@ public final class BufferTag {
                 && in.getInt(offset + FORK_OFFSET) == fork;
     }
 
-    /** Spreads a tag over 32 bits (murmur3 finaliser over the folded fields; every bit of every field counts). */
+    /**
+     * Spreads a tag over 32 bits (murmur3 finaliser over the folded fields; every bit of every
+     * field counts).
+     */
     public static int hash(int spc, int db, int rel, int fork, int block) {
         long h = (long) rel * 0x9E3779B97F4A7C15L + block * 0xC2B2AE3D27D4EB4FL;
-        h ^= (long) db * 0x165667B19E3779F9L + (long) spc * 0x27D4EB2F165667C5L + fork * 0x85EBCA77C2B2AE63L;
+        h ^=
+                (long) db * 0x165667B19E3779F9L
+                        + (long) spc * 0x27D4EB2F165667C5L
+                        + fork * 0x85EBCA77C2B2AE63L;
         h ^= h >>> 33;
         h *= 0xFF51AFD7ED558CCDL;
         h ^= h >>> 33;

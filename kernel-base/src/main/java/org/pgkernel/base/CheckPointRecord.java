@@ -4,8 +4,8 @@ import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * The body of a checkpoint: the main data of an XLOG checkpoint record, and the copy of it in the control file. Every accessor takes
- * the buffer and where the body begins in it.
+ * The body of a checkpoint: the main data of an XLOG checkpoint record, and the copy of it in the
+ * control file. Every accessor takes the buffer and where the body begins in it.
  *
  * <pre>
  *   0 redo            8  where redo begins
@@ -85,7 +85,8 @@ public final class CheckPointRecord {
         return in.getByte(offset + FULL_PAGE_WRITES) != 0;
     }
 
-    public static void setFullPageWrites(MutableDirectBuffer to, int offset, boolean fullPageWrites) {
+    public static void setFullPageWrites(
+            MutableDirectBuffer to, int offset, boolean fullPageWrites) {
         to.putByte(offset + FULL_PAGE_WRITES, (byte) (fullPageWrites ? 1 : 0));
     }
 
@@ -167,7 +168,8 @@ public final class CheckPointRecord {
         return in.getInt(offset + OLDEST_COMMIT_TS_XID);
     }
 
-    public static void setOldestCommitTsXid(MutableDirectBuffer to, int offset, int oldestCommitTsXid) {
+    public static void setOldestCommitTsXid(
+            MutableDirectBuffer to, int offset, int oldestCommitTsXid) {
         to.putInt(offset + OLDEST_COMMIT_TS_XID, oldestCommitTsXid);
     }
 
@@ -175,7 +177,8 @@ public final class CheckPointRecord {
         return in.getInt(offset + NEWEST_COMMIT_TS_XID);
     }
 
-    public static void setNewestCommitTsXid(MutableDirectBuffer to, int offset, int newestCommitTsXid) {
+    public static void setNewestCommitTsXid(
+            MutableDirectBuffer to, int offset, int newestCommitTsXid) {
         to.putInt(offset + NEWEST_COMMIT_TS_XID, newestCommitTsXid);
     }
 

@@ -2,9 +2,22 @@ package org.pgkernel.base;
 
 import org.agrona.DirectBuffer;
 
-/** The fields of the control file by PostgreSQL's names, for comparing and printing; the typed accessors are in {@link ControlFile}. */
+/**
+ * The fields of the control file by PostgreSQL's names, for comparing and printing; the typed
+ * accessors are in {@link ControlFile}.
+ */
 record ControlField(String name, int offset, Kind kind) {
-    enum Kind { U32, U64, LSN, BOOL, TIME, FULL_XID, STATE, DOUBLE, NONCE }
+    enum Kind {
+        U32,
+        U64,
+        LSN,
+        BOOL,
+        TIME,
+        FULL_XID,
+        STATE,
+        DOUBLE,
+        NONCE
+    }
 
     /** In the order on disk; the CRC, which follows from the others, is left out. */
     static final ControlField[] ALL = {
@@ -14,22 +27,70 @@ record ControlField(String name, int offset, Kind kind) {
         new ControlField("state", ControlFile.STATE, Kind.STATE),
         new ControlField("time", ControlFile.TIME, Kind.TIME),
         new ControlField("checkPoint", ControlFile.CHECK_POINT, Kind.LSN),
-        new ControlField("checkPointCopy.redo", ControlFile.CHECK_POINT_COPY + CheckPointRecord.REDO, Kind.LSN),
-        new ControlField("checkPointCopy.ThisTimeLineID", ControlFile.CHECK_POINT_COPY + CheckPointRecord.THIS_TIMELINE_ID, Kind.U32),
-        new ControlField("checkPointCopy.PrevTimeLineID", ControlFile.CHECK_POINT_COPY + CheckPointRecord.PREV_TIMELINE_ID, Kind.U32),
-        new ControlField("checkPointCopy.fullPageWrites", ControlFile.CHECK_POINT_COPY + CheckPointRecord.FULL_PAGE_WRITES, Kind.BOOL),
-        new ControlField("checkPointCopy.nextXid", ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_XID, Kind.FULL_XID),
-        new ControlField("checkPointCopy.nextOid", ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_OID, Kind.U32),
-        new ControlField("checkPointCopy.nextMulti", ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_MULTI, Kind.U32),
-        new ControlField("checkPointCopy.nextMultiOffset", ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_MULTI_OFFSET, Kind.U32),
-        new ControlField("checkPointCopy.oldestXid", ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_XID, Kind.U32),
-        new ControlField("checkPointCopy.oldestXidDB", ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_XID_DB, Kind.U32),
-        new ControlField("checkPointCopy.oldestMulti", ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_MULTI, Kind.U32),
-        new ControlField("checkPointCopy.oldestMultiDB", ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_MULTI_DB, Kind.U32),
-        new ControlField("checkPointCopy.time", ControlFile.CHECK_POINT_COPY + CheckPointRecord.TIME, Kind.TIME),
-        new ControlField("checkPointCopy.oldestCommitTsXid", ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_COMMIT_TS_XID, Kind.U32),
-        new ControlField("checkPointCopy.newestCommitTsXid", ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEWEST_COMMIT_TS_XID, Kind.U32),
-        new ControlField("checkPointCopy.oldestActiveXid", ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_ACTIVE_XID, Kind.U32),
+        new ControlField(
+                "checkPointCopy.redo",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.REDO,
+                Kind.LSN),
+        new ControlField(
+                "checkPointCopy.ThisTimeLineID",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.THIS_TIMELINE_ID,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.PrevTimeLineID",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.PREV_TIMELINE_ID,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.fullPageWrites",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.FULL_PAGE_WRITES,
+                Kind.BOOL),
+        new ControlField(
+                "checkPointCopy.nextXid",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_XID,
+                Kind.FULL_XID),
+        new ControlField(
+                "checkPointCopy.nextOid",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_OID,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.nextMulti",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_MULTI,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.nextMultiOffset",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEXT_MULTI_OFFSET,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.oldestXid",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_XID,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.oldestXidDB",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_XID_DB,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.oldestMulti",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_MULTI,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.oldestMultiDB",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_MULTI_DB,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.time",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.TIME,
+                Kind.TIME),
+        new ControlField(
+                "checkPointCopy.oldestCommitTsXid",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_COMMIT_TS_XID,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.newestCommitTsXid",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.NEWEST_COMMIT_TS_XID,
+                Kind.U32),
+        new ControlField(
+                "checkPointCopy.oldestActiveXid",
+                ControlFile.CHECK_POINT_COPY + CheckPointRecord.OLDEST_ACTIVE_XID,
+                Kind.U32),
         new ControlField("unloggedLSN", ControlFile.UNLOGGED_LSN, Kind.LSN),
         new ControlField("minRecoveryPoint", ControlFile.MIN_RECOVERY_POINT, Kind.LSN),
         new ControlField("minRecoveryPointTLI", ControlFile.MIN_RECOVERY_POINT_TLI, Kind.U32),
@@ -73,7 +134,9 @@ record ControlField(String name, int offset, Kind kind) {
             case BOOL -> Boolean.toString(image.getByte(offset) != 0);
             case FULL_XID -> {
                 long xid = image.getLong(offset);
-                yield Integer.toUnsignedString(TransactionId.epochOf(xid)) + ":" + Integer.toUnsignedString(TransactionId.xidOf(xid));
+                yield Integer.toUnsignedString(TransactionId.epochOf(xid))
+                        + ":"
+                        + Integer.toUnsignedString(TransactionId.xidOf(xid));
             }
             case STATE -> {
                 DbState state = DbState.of(image.getInt(offset));

@@ -11,9 +11,10 @@ import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.DiskFile;
 
 /**
- * The contents of {@code global/pg_control} of PostgreSQL 15: what the cluster is, what state it is in, and where its last checkpoint lies.
- * The file has 8192 bytes, of which the first 292 mean something and the rest are zeros; that part fits one disk sector, which is why
- * it may be overwritten in place.
+ * The contents of {@code global/pg_control} of PostgreSQL 15: what the cluster is, what state it is
+ * in, and where its last checkpoint lies. The file has 8192 bytes, of which the first 292 mean
+ * something and the rest are zeros; that part fits one disk sector, which is why it may be
+ * overwritten in place.
  *
  * <pre>
  *   0 system_identifier 8
@@ -53,9 +54,10 @@ import org.pgkernel.base.disk.DiskFile;
  * 288 crc 4  of bytes 0..287
  * </pre>
  *
- * A mutable image in memory: setters change it, {@link #write} makes it the file's. Unused bytes are kept as they were read. Not
- * thread-safe; {@link ControlFileStore} puts it under a lock. Numbers are unsigned, LSNs are {@code long}.
- * (PostgreSQL: ControlFileData, pg_control.h; controldata_utils.c.)
+ * A mutable image in memory: setters change it, {@link #write} makes it the file's. Unused bytes
+ * are kept as they were read. Not thread-safe; {@link ControlFileStore} puts it under a lock.
+ * Numbers are unsigned, LSNs are {@code long}. (PostgreSQL: ControlFileData, pg_control.h;
+ * controldata_utils.c.)
  */
 public final class ControlFile {
     /** Below the data directory. (PostgreSQL: XLOG_CONTROL_FILE.) */
@@ -82,8 +84,10 @@ public final class ControlFile {
     static final int STATE = 16;
     static final int TIME = 24;
     static final int CHECK_POINT = 32;
+
     /** Where the copy of the last checkpoint record begins; see {@link CheckPointRecord}. */
     public static final int CHECK_POINT_COPY = 40;
+
     static final int UNLOGGED_LSN = 128;
     static final int MIN_RECOVERY_POINT = 136;
     static final int MIN_RECOVERY_POINT_TLI = 144;
@@ -148,11 +152,13 @@ public final class ControlFile {
     }
 
     /**
-     * Reads the control file of a data directory. A bad checksum is read again a few times, 10 ms apart, since a server may be writing;
-     * the same bad checksum twice is damage.
+     * Reads the control file of a data directory. A bad checksum is read again a few times, 10 ms
+     * apart, since a server may be writing; the same bad checksum twice is damage.
      *
-     * @throws org.pgkernel.base.error.RefusedException when there is none, or it is of another version or of other block or segment sizes
-     * @throws org.pgkernel.base.error.DamagedDataException when its size, checksum or a field is wrong
+     * @throws org.pgkernel.base.error.RefusedException when there is none, or it is of another
+     *     version or of other block or segment sizes
+     * @throws org.pgkernel.base.error.DamagedDataException when its size, checksum or a field is
+     *     wrong
      */
     public static ControlFile read(Disk disk, String dataDir) {
         ControlFile control = new ControlFile();
@@ -209,7 +215,10 @@ public final class ControlFile {
         file.write(image.addressOffset(), FILE_SIZE, 0);
     }
 
-    /** Puts the file's 8192 bytes, checksum included, at {@code offset} of {@code to}; the time stays as set. */
+    /**
+     * Puts the file's 8192 bytes, checksum included, at {@code offset} of {@code to}; the time
+     * stays as set.
+     */
     public void encode(MutableDirectBuffer to, int offset) {
         seal();
         to.putBytes(offset, image, 0, FILE_SIZE);
@@ -226,7 +235,8 @@ public final class ControlFile {
     }
 
     /**
-     * The fields that differ, by PostgreSQL's names ({@code state}, {@code checkPointCopy.nextXid} and so on), in the order on disk.
+     * The fields that differ, by PostgreSQL's names ({@code state}, {@code checkPointCopy.nextXid}
+     * and so on), in the order on disk.
      *
      * @param ignoringTimes true to leave out {@code time} and {@code checkPointCopy.time}
      */
@@ -273,7 +283,10 @@ public final class ControlFile {
         image.putBytes(NONCE, nonce, 0, NONCE_LENGTH);
     }
 
-    /** The image itself; the copy of the checkpoint lies at {@link #CHECK_POINT_COPY}, for {@link CheckPointRecord}'s accessors. */
+    /**
+     * The image itself; the copy of the checkpoint lies at {@link #CHECK_POINT_COPY}, for {@link
+     * CheckPointRecord}'s accessors.
+     */
     public MutableDirectBuffer image() {
         return image;
     }
@@ -540,7 +553,8 @@ public final class ControlFile {
         image.putInt(DATA_CHECKSUM_VERSION, dataChecksumVersion);
     }
 
-    // The copy of the last checkpoint, read field by field; set fields through CheckPointRecord and image().
+    // The copy of the last checkpoint, read field by field; set fields through CheckPointRecord and
+    // image().
 
     public long checkPointRedo() {
         return CheckPointRecord.redo(image, CHECK_POINT_COPY);

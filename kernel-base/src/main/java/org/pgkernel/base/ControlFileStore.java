@@ -9,11 +9,13 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 
 /**
- * The control file of an open cluster: one image, changed and written whole under one lock, the file kept open. Redo writes it once for
- * each dropped relation, so {@link #lock}, {@link #current}, {@link #write}, {@link #unlock} allocate nothing.
+ * The control file of an open cluster: one image, changed and written whole under one lock, the
+ * file kept open. Redo writes it once for each dropped relation, so {@link #lock}, {@link
+ * #current}, {@link #write}, {@link #unlock} allocate nothing.
  *
- * <p>A failed write or sync stops the store: what is on disk is then unknown, and every later call that would write refuses. The lock ranks last
- * ({@link LockRank#CONTROL_FILE}): no other lock of the kernel is taken under it. (PostgreSQL: ControlFileLock, UpdateControlFile, xlog.c.)
+ * <p>A failed write or sync stops the store: what is on disk is then unknown, and every later call
+ * that would write refuses. The lock ranks last ({@link LockRank#CONTROL_FILE}): no other lock of
+ * the kernel is taken under it. (PostgreSQL: ControlFileLock, UpdateControlFile, xlog.c.)
  */
 public final class ControlFileStore implements AutoCloseable {
     private final DiskFile file;
@@ -30,7 +32,8 @@ public final class ControlFileStore implements AutoCloseable {
     /** Why nothing more may be written, null while all is well; under the lock. */
     private DiskException failure;
 
-    private ControlFileStore(ControlFile current, DiskFile file, InstantSource clock, boolean durable) {
+    private ControlFileStore(
+            ControlFile current, DiskFile file, InstantSource clock, boolean durable) {
         this.current = current;
         this.file = file;
         this.clock = clock;
@@ -39,11 +42,14 @@ public final class ControlFileStore implements AutoCloseable {
     }
 
     /**
-     * Reads and checks the control file (see {@link ControlFile#read}) and keeps it open for writing; writes nothing yet.
+     * Reads and checks the control file (see {@link ControlFile#read}) and keeps it open for
+     * writing; writes nothing yet.
      *
-     * @param durable false to leave out the syncs (a cluster that may be lost, as with {@code fsync=off})
+     * @param durable false to leave out the syncs (a cluster that may be lost, as with {@code
+     *     fsync=off})
      */
-    public static ControlFileStore open(Disk disk, String dataDir, InstantSource clock, boolean durable) {
+    public static ControlFileStore open(
+            Disk disk, String dataDir, InstantSource clock, boolean durable) {
         ControlFile control = ControlFile.read(disk, dataDir);
         return new ControlFileStore(control, disk.open(ControlFile.path(dataDir)), clock, durable);
     }
@@ -88,7 +94,10 @@ public final class ControlFileStore implements AutoCloseable {
         written.copyFrom(current);
     }
 
-    /** Applies a change and writes it, under the lock. If {@code change} throws, the image goes back to what the file holds. */
+    /**
+     * Applies a change and writes it, under the lock. If {@code change} throws, the image goes back
+     * to what the file holds.
+     */
     public void update(Consumer<ControlFile> change) {
         lock();
         try {
@@ -128,6 +137,8 @@ public final class ControlFileStore implements AutoCloseable {
     }
 
     private KernelStoppedException stopped() {
-        return new KernelStoppedException("the control file could not be written, the kernel stops: " + failure.getMessage(), failure);
+        return new KernelStoppedException(
+                "the control file could not be written, the kernel stops: " + failure.getMessage(),
+                failure);
     }
 }

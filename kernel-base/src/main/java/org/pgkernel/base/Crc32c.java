@@ -6,12 +6,13 @@ import org.agrona.DirectBuffer;
 import org.agrona.UnsafeApi;
 
 /**
- * CRC-32C (Castagnoli) as PostgreSQL keeps it in WAL records, pg_control and pg_filenode.map: start with all ones, take in bytes, end
- * with all bits turned over.
+ * CRC-32C (Castagnoli) as PostgreSQL keeps it in WAL records, pg_control and pg_filenode.map: start
+ * with all ones, take in bytes, end with all bits turned over.
  *
- * <p>One object serves any number of sums one after another and is not thread-safe: each reader or writer owns one. Allocates nothing per
- * use. Native memory goes through a small copy, since the JDK's fast sum takes arrays; that costs less than a view object for
- * each piece. (PostgreSQL: INIT_CRC32C, COMP_CRC32C, FIN_CRC32C, pg_crc32c.h.)
+ * <p>One object serves any number of sums one after another and is not thread-safe: each reader or
+ * writer owns one. Allocates nothing per use. Native memory goes through a small copy, since the
+ * JDK's fast sum takes arrays; that costs less than a view object for each piece. (PostgreSQL:
+ * INIT_CRC32C, COMP_CRC32C, FIN_CRC32C, pg_crc32c.h.)
  */
 public final class Crc32c {
     private static final int COPY_BYTES = 8192;
@@ -45,7 +46,10 @@ public final class Crc32c {
         if (array == null) {
             update(buffer.addressOffset() + offset, length);
         } else {
-            sum.update(array, (int) (buffer.addressOffset() - BufferUtil.ARRAY_BASE_OFFSET) + offset, length);
+            sum.update(
+                    array,
+                    (int) (buffer.addressOffset() - BufferUtil.ARRAY_BASE_OFFSET) + offset,
+                    length);
         }
     }
 

@@ -1,6 +1,9 @@
 package org.pgkernel.base;
 
-/** What the control file says about the cluster; {@link #ordinal()} is the number on disk. (PostgreSQL: DBState, pg_control.h.) */
+/**
+ * What the control file says about the cluster; {@link #ordinal()} is the number on disk.
+ * (PostgreSQL: DBState, pg_control.h.)
+ */
 public enum DbState {
     STARTUP("starting up"),
     SHUTDOWNED("shut down"),

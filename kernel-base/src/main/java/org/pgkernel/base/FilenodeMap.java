@@ -11,8 +11,9 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
 
 /**
- * Which file holds which of the catalogs that cannot be looked up in pg_class: {@code pg_filenode.map}, one for the shared catalogs in
- * {@code global/} and one in each database's directory. 512 bytes, one sector, overwritten in place:
+ * Which file holds which of the catalogs that cannot be looked up in pg_class: {@code
+ * pg_filenode.map}, one for the shared catalogs in {@code global/} and one in each database's
+ * directory. 512 bytes, one sector, overwritten in place:
  *
  * <pre>
  *   0 magic         4  0x592717
@@ -23,7 +24,8 @@ import org.pgkernel.base.error.RefusedException;
  * 512
  * </pre>
  *
- * Also the data of a relation map WAL record. Mutable, not thread-safe. (PostgreSQL: RelMapFile, relmapper.c.)
+ * Also the data of a relation map WAL record. Mutable, not thread-safe. (PostgreSQL: RelMapFile,
+ * relmapper.c.)
  */
 public final class FilenodeMap {
     public static final String NAME = "pg_filenode.map";
@@ -52,11 +54,18 @@ public final class FilenodeMap {
         FilenodeMap map = new FilenodeMap();
         try (DiskFile file = disk.openReadOnly(path)) {
             if (file == null) {
-                throw new DiskException("could not open relation mapping file", path, DiskException.ENOENT);
+                throw new DiskException(
+                        "could not open relation mapping file", path, DiskException.ENOENT);
             }
             int length = file.read(map.image.addressOffset(), SIZE, 0);
             if (length != SIZE) {
-                throw new DamagedDataException("the relation mapping file has " + length + " bytes instead of " + SIZE + ": file=" + path);
+                throw new DamagedDataException(
+                        "the relation mapping file has "
+                                + length
+                                + " bytes instead of "
+                                + SIZE
+                                + ": file="
+                                + path);
             }
         }
         map.check("file=" + path, true);
@@ -64,13 +73,15 @@ public final class FilenodeMap {
     }
 
     /**
-     * Takes the map from a WAL record's data. Magic and checksum are not looked at, as PostgreSQL does not: writing sets them.
+     * Takes the map from a WAL record's data. Magic and checksum are not looked at, as PostgreSQL
+     * does not: writing sets them.
      *
      * @param place what errors end in, {@code lsn=…}
      */
     public static FilenodeMap decode(DirectBuffer from, int offset, int length, String place) {
         if (length != SIZE) {
-            throw new DamagedDataException("a relation map of " + length + " bytes instead of " + SIZE + ": " + place);
+            throw new DamagedDataException(
+                    "a relation map of " + length + " bytes instead of " + SIZE + ": " + place);
         }
         FilenodeMap map = new FilenodeMap();
         map.image.putBytes(0, from, offset, SIZE);
@@ -81,18 +92,24 @@ public final class FilenodeMap {
     private void check(String place, boolean sealed) {
         if (sealed && image.getInt(0) != MAGIC) {
             throw new DamagedDataException(
-                    String.format("magic of the relation mapping file is %08x instead of %08x: %s", image.getInt(0), MAGIC, place));
+                    String.format(
+                            "magic of the relation mapping file is %08x instead of %08x: %s",
+                            image.getInt(0), MAGIC, place));
         }
         if (size() < 0 || size() > MAX_MAPPINGS) {
-            throw new DamagedDataException("num_mappings is " + size() + ", not 0 to " + MAX_MAPPINGS + ": " + place);
+            throw new DamagedDataException(
+                    "num_mappings is " + size() + ", not 0 to " + MAX_MAPPINGS + ": " + place);
         }
         // BASE-8
         if (sealed && image.getInt(CRC) != Crc32c.of(image, 0, CRC)) {
-            throw new DamagedDataException("the relation mapping file has an incorrect checksum: " + place);
+            throw new DamagedDataException(
+                    "the relation mapping file has an incorrect checksum: " + place);
         }
     }
 
-    /** Overwrites the directory's map in place, creating it if need be, and makes the file durable. */
+    /**
+     * Overwrites the directory's map in place, creating it if need be, and makes the file durable.
+     */
     public void write(Disk disk, String directory, boolean durable) {
         seal();
         try (DiskFile file = disk.openOrCreate(directory + "/" + NAME)) {
@@ -129,7 +146,10 @@ public final class FilenodeMap {
         return image.getInt(MAPPINGS + 8 * index + 4);
     }
 
-    /** The relation file number of a catalog, 0 when the map has none. (PostgreSQL: RelationMapOidToFilenode.) */
+    /**
+     * The relation file number of a catalog, 0 when the map has none. (PostgreSQL:
+     * RelationMapOidToFilenode.)
+     */
     public int relNumberOf(int oid) {
         for (int i = 0; i < size(); i++) {
             if (oid(i) == oid) {
@@ -146,7 +166,11 @@ public final class FilenodeMap {
             index++;
         }
         if (index == MAX_MAPPINGS) {
-            throw new RefusedException("the relation map is full, " + MAX_MAPPINGS + " mappings: oid=" + Integer.toUnsignedString(oid));
+            throw new RefusedException(
+                    "the relation map is full, "
+                            + MAX_MAPPINGS
+                            + " mappings: oid="
+                            + Integer.toUnsignedString(oid));
         }
         image.putInt(NUM_MAPPINGS, Math.max(size(), index + 1));
         image.putInt(MAPPINGS + 8 * index, oid);

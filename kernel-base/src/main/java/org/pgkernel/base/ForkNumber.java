@@ -1,6 +1,9 @@
 package org.pgkernel.base;
 
-/** The forks of a relation, in PostgreSQL's order; {@link #ordinal()} is PostgreSQL's fork number. (PostgreSQL: relpath.h.) */
+/**
+ * The forks of a relation, in PostgreSQL's order; {@link #ordinal()} is PostgreSQL's fork number.
+ * (PostgreSQL: relpath.h.)
+ */
 public enum ForkNumber {
     MAIN(""),
     FSM("_fsm"),

@@ -1,13 +1,16 @@
 package org.pgkernel.base;
 
 /**
- * The order in which a thread may take the kernel's locks: never one that ranks before a lock it holds. Buffers' content locks and mapping
- * partitions may be held several at a time, in an order of their own (block order within an operation, partition number).
+ * The order in which a thread may take the kernel's locks: never one that ranks before a lock it
+ * holds. Buffers' content locks and mapping partitions may be held several at a time, in an order
+ * of their own (block order within an operation, partition number).
  *
- * <p>Checked only when assertions are on: {@code assert LockRank.CONTENT.enter()} right after taking a lock and {@code assert
- * LockRank.CONTENT.leave()} right before giving it up, in the same thread.
+ * <p>Checked only when assertions are on: {@code assert LockRank.CONTENT.enter()} right after
+ * taking a lock and {@code assert LockRank.CONTENT.leave()} right before giving it up, in the same
+ * thread.
  *
- * <p>A content lock ranks before a mapping partition, because redo and index code look up one page while they hold another's.
+ * <p>A content lock ranks before a mapping partition, because redo and index code look up one page
+ * while they hold another's.
  */
 public enum LockRank {
     RELATION_EXTENSION(false),
@@ -26,12 +29,16 @@ public enum LockRank {
         this.several = several;
     }
 
-    /** Notes that this thread took a lock of this rank; fails when that breaks the order. Always true. */
+    /**
+     * Notes that this thread took a lock of this rank; fails when that breaks the order. Always
+     * true.
+     */
     public boolean enter() {
         int[] held = HELD.get();
         for (int rank = ordinal() + (several ? 1 : 0); rank < RANKS; rank++) {
             if (held[rank] != 0) {
-                throw new AssertionError("BASE-9, lock order: " + this + " taken while holding " + values()[rank]);
+                throw new AssertionError(
+                        "BASE-9, lock order: " + this + " taken while holding " + values()[rank]);
             }
         }
         held[ordinal()]++;
@@ -48,7 +55,10 @@ public enum LockRank {
         return true;
     }
 
-    /** True if this thread holds a lock of this rank, by the notes of {@link #enter}; for assertions. */
+    /**
+     * True if this thread holds a lock of this rank, by the notes of {@link #enter}; for
+     * assertions.
+     */
     public boolean isHeld() {
         return HELD.get()[ordinal()] != 0;
     }

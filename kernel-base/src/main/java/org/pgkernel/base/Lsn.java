@@ -5,7 +5,8 @@ import java.util.HexFormat;
 /**
  * Log sequence numbers: byte positions in the WAL, unsigned 64-bit, carried as {@code long}.
  *
- * <p>Text form as PostgreSQL prints it: two hexadecimal halves, {@code 0/16B3748}. (PostgreSQL: XLogRecPtr, xlogdefs.h.)
+ * <p>Text form as PostgreSQL prints it: two hexadecimal halves, {@code 0/16B3748}. (PostgreSQL:
+ * XLogRecPtr, xlogdefs.h.)
  */
 public final class Lsn {
     /** No position. (PostgreSQL: InvalidXLogRecPtr.) */
@@ -29,17 +30,23 @@ public final class Lsn {
 
     /** {@code hi/lo} in upper-case hexadecimal. */
     public static String format(long lsn) {
-        return Long.toHexString(lsn >>> 32).toUpperCase() + "/" + Long.toHexString(lsn & 0xFFFFFFFFL).toUpperCase();
+        return Long.toHexString(lsn >>> 32).toUpperCase()
+                + "/"
+                + Long.toHexString(lsn & 0xFFFFFFFFL).toUpperCase();
     }
 
     /**
      * Reads the text form.
      *
-     * @throws IllegalArgumentException when {@code text} is not two hexadecimal halves of 1 to 8 digits
+     * @throws IllegalArgumentException when {@code text} is not two hexadecimal halves of 1 to 8
+     *     digits
      */
     public static long parse(String text) {
         int slash = text.indexOf('/');
-        if (slash < 1 || slash > 8 || text.length() - slash - 1 < 1 || text.length() - slash - 1 > 8) {
+        if (slash < 1
+                || slash > 8
+                || text.length() - slash - 1 < 1
+                || text.length() - slash - 1 > 8) {
             throw new IllegalArgumentException("not an LSN: \"" + text + "\"");
         }
         try {

@@ -4,7 +4,8 @@ import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * The formatted bytes of a block, 8192 of them, little-endian. Every accessor takes a buffer that begins at the page's first byte.
+ * The formatted bytes of a block, 8192 of them, little-endian. Every accessor takes a buffer that
+ * begins at the page's first byte.
  *
  * <pre>
  *   0 pd_lsn      8  (upper half first, then lower half, each little-endian)
@@ -18,8 +19,8 @@ import org.agrona.MutableDirectBuffer;
  *  24 item ids, 4 bytes each, growing upward; tuples grow downward from pd_special
  * </pre>
  *
- * An item id packs, from the low bit: offset 15, flags 2, length 15. Offsets of item ids (line pointers) count from 1.
- * (PostgreSQL: bufpage.h, itemid.h, bufpage.c.)
+ * An item id packs, from the low bit: offset 15, flags 2, length 15. Offsets of item ids (line
+ * pointers) count from 1. (PostgreSQL: bufpage.h, itemid.h, bufpage.c.)
  */
 public final class Page {
     public static final int SIZE = 8192;
@@ -122,7 +123,10 @@ public final class Page {
         return upper(page) == 0;
     }
 
-    /** Formats an empty page with a special space of {@code specialSize} bytes, rounded up to 8. (PostgreSQL: PageInit.) */
+    /**
+     * Formats an empty page with a special space of {@code specialSize} bytes, rounded up to 8.
+     * (PostgreSQL: PageInit.)
+     */
     public static void init(MutableDirectBuffer page, int specialSize) {
         page.setMemory(0, SIZE, (byte) 0);
         int special = SIZE - maxAlign(specialSize);
@@ -178,7 +182,10 @@ public final class Page {
         return lpLength(itemId) != 0;
     }
 
-    /** Bytes between the item ids and the tuples, never negative. (PostgreSQL: PageGetExactFreeSpace.) */
+    /**
+     * Bytes between the item ids and the tuples, never negative. (PostgreSQL:
+     * PageGetExactFreeSpace.)
+     */
     public static int exactFreeSpace(DirectBuffer page) {
         return Math.max(0, upper(page) - lower(page));
     }

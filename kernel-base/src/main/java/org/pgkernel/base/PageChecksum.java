@@ -4,13 +4,14 @@ import org.agrona.DirectBuffer;
 import org.agrona.UnsafeApi;
 
 /**
- * The checksum of a page: 32 FNV-1a sums run side by side over the page's 2048 words, folded, mixed with the block number and
- * brought into 1..65535. The checksum field itself counts as zero, but nothing is written to the page, so that readers of shared
- * memory may call this.
+ * The checksum of a page: 32 FNV-1a sums run side by side over the page's 2048 words, folded, mixed
+ * with the block number and brought into 1..65535. The checksum field itself counts as zero, but
+ * nothing is written to the page, so that readers of shared memory may call this.
  *
- * <p>The caller keeps the page from changing meanwhile, or works on a copy: a hint bit set half-way gives a sum that fits neither
- * state. A page that was never formatted has no checksum (see {@link PageVerify}). Thread-safe, allocates nothing after a
- * thread's first call. (PostgreSQL: pg_checksum_page, checksum_impl.h.)
+ * <p>The caller keeps the page from changing meanwhile, or works on a copy: a hint bit set half-way
+ * gives a sum that fits neither state. A page that was never formatted has no checksum (see {@link
+ * PageVerify}). Thread-safe, allocates nothing after a thread's first call. (PostgreSQL:
+ * pg_checksum_page, checksum_impl.h.)
  */
 public final class PageChecksum {
     private static final int SUMS = 32;
@@ -19,20 +20,27 @@ public final class PageChecksum {
 
     /** The word that holds pd_checksum (its lower half) and pd_flags. */
     private static final int CHECKSUM_WORD = Page.PD_CHECKSUM / Integer.BYTES;
+
     private static final int WITHOUT_CHECKSUM = 0xFFFF0000;
 
     private static final int[] START = {
-        0x5B1F36E9, 0xB8525960, 0x02AB50AA, 0x1DE66D2A, 0x79FF467A, 0x9BB9F8A3, 0x217E7CD2, 0x83E13D2C,
-        0xF8D4474F, 0xE39EB970, 0x42C6AE16, 0x993216FA, 0x7B093B5D, 0x98DAFF3C, 0xF718902A, 0x0B1C9CDB,
-        0xE58F764B, 0x187636BC, 0x5D7B3BB1, 0xE73DE7DE, 0x92BEC979, 0xCCA6C0B2, 0x304A0979, 0x85AA43D4,
-        0x783125BB, 0x6CA8EAA2, 0xE407EAC6, 0x4B5CFC3E, 0x9FBF8C76, 0x15CA20BE, 0xF2CA9FD3, 0x959BD756,
+        0x5B1F36E9, 0xB8525960, 0x02AB50AA, 0x1DE66D2A, 0x79FF467A, 0x9BB9F8A3, 0x217E7CD2,
+                0x83E13D2C,
+        0xF8D4474F, 0xE39EB970, 0x42C6AE16, 0x993216FA, 0x7B093B5D, 0x98DAFF3C, 0xF718902A,
+                0x0B1C9CDB,
+        0xE58F764B, 0x187636BC, 0x5D7B3BB1, 0xE73DE7DE, 0x92BEC979, 0xCCA6C0B2, 0x304A0979,
+                0x85AA43D4,
+        0x783125BB, 0x6CA8EAA2, 0xE407EAC6, 0x4B5CFC3E, 0x9FBF8C76, 0x15CA20BE, 0xF2CA9FD3,
+                0x959BD756,
     };
 
     private static final ThreadLocal<int[]> LANES = ThreadLocal.withInitial(() -> new int[SUMS]);
 
     private PageChecksum() {}
 
-    /** The checksum (1..65535) of the page at a native address, as block {@code block} of its fork. */
+    /**
+     * The checksum (1..65535) of the page at a native address, as block {@code block} of its fork.
+     */
     public static int compute(long address, int block) {
         int[] sums = LANES.get();
         System.arraycopy(START, 0, sums, 0, SUMS);
@@ -65,14 +73,17 @@ public final class PageChecksum {
         for (int at = 0; at < Page.SIZE; at += Integer.BYTES) {
             int word = buffer.getInt(offset + at);
             int lane = at / Integer.BYTES % SUMS;
-            sums[lane] = round(sums[lane], at == CHECKSUM_WORD * Integer.BYTES ? word & WITHOUT_CHECKSUM : word);
+            sums[lane] =
+                    round(
+                            sums[lane],
+                            at == CHECKSUM_WORD * Integer.BYTES ? word & WITHOUT_CHECKSUM : word);
         }
         return finish(sums, block);
     }
 
     /**
-     * Four words to each lane. Kept apart and free of branches: in this form C2 vectorises it (one row at a time is a third
-     * slower, lane after lane seven times).
+     * Four words to each lane. Kept apart and free of branches: in this form C2 vectorises it (one
+     * row at a time is a third slower, lane after lane seven times).
      */
     private static void addFourRows(int[] sums, long row) {
         for (int lane = 0; lane < SUMS; lane++) {

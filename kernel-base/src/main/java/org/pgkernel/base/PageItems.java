@@ -14,15 +14,15 @@ import org.pgkernel.base.error.DamagedDataException;
 /**
  * Adding, removing and compacting the items of a page.
  *
- * <p>After any of these calls <em>every</em> byte of the page is what PostgreSQL 15 would have left,
- * the stale bytes between {@code pd_lower} and {@code pd_upper} included: redo is judged by whole
- * pages. So nothing here zeroes freed space, and {@link #compactify} moves tuples in the same runs
- * and through the same kind of copy as PostgreSQL does.
+ * <p>After any of these calls <em>every</em> byte of the page is what PostgreSQL 15 would have
+ * left, the stale bytes between {@code pd_lower} and {@code pd_upper} included: redo is judged by
+ * whole pages. So nothing here zeroes freed space, and {@link #compactify} moves tuples in the same
+ * runs and through the same kind of copy as PostgreSQL does.
  *
  * <p>The caller holds the page's exclusive (where it removes heap items: cleanup) lock. A page or
- * line pointer that contradicts itself is a {@link DamagedDataException} <em>without</em> the place,
- * which only the caller knows; nothing was moved by then. Instances own scratch memory and are not
- * thread-safe; nothing allocates but the constructor. (PostgreSQL: bufpage.c.)
+ * line pointer that contradicts itself is a {@link DamagedDataException} <em>without</em> the
+ * place, which only the caller knows; nothing was moved by then. Instances own scratch memory and
+ * are not thread-safe; nothing allocates but the constructor. (PostgreSQL: bufpage.c.)
  */
 public final class PageItems {
     /** No line pointer. (PostgreSQL: InvalidOffsetNumber.) */
@@ -53,12 +53,14 @@ public final class PageItems {
      *
      * @param offset of the item's first byte in {@code item}
      * @param length bytes
-     * @param offsetNumber the line pointer to use, or {@link #INVALID_OFFSET_NUMBER} for the first free one
-     * @param overwrite an unused line pointer {@code offsetNumber} is taken over; else later ones shift up by one
+     * @param offsetNumber the line pointer to use, or {@link #INVALID_OFFSET_NUMBER} for the first
+     *     free one
+     * @param overwrite an unused line pointer {@code offsetNumber} is taken over; else later ones
+     *     shift up by one
      * @param heap no more than {@link #MAX_HEAP_TUPLES_PER_PAGE} line pointers
-     * @return the line pointer used, or {@link #INVALID_OFFSET_NUMBER} when the item does not fit or
-     *     {@code offsetNumber} is taken or lies past the first free one; the page's items are then
-     *     as before. (PostgreSQL: PageAddItemExtended.)
+     * @return the line pointer used, or {@link #INVALID_OFFSET_NUMBER} when the item does not fit
+     *     or {@code offsetNumber} is taken or lies past the first free one; the page's items are
+     *     then as before. (PostgreSQL: PageAddItemExtended.)
      */
     public static int addItem(
             MutableDirectBuffer page,
@@ -104,7 +106,10 @@ public final class PageItems {
         return at;
     }
 
-    /** The first unused line pointer if the page's hint promises one, else {@code limit}; a wrong hint is cleared. */
+    /**
+     * The first unused line pointer if the page's hint promises one, else {@code limit}; a wrong
+     * hint is cleared.
+     */
     private static int firstFree(MutableDirectBuffer page, int limit) {
         if ((Page.flags(page) & PD_HAS_FREE_LINES) == 0) {
             return limit;
@@ -162,8 +167,8 @@ public final class PageItems {
     }
 
     /**
-     * Drops unused line pointers at the end of a heap page's array but leaves at least one, and sets
-     * or clears the hint on free ones. (PostgreSQL: PageTruncateLinePointerArray.)
+     * Drops unused line pointers at the end of a heap page's array but leaves at least one, and
+     * sets or clears the hint on free ones. (PostgreSQL: PageTruncateLinePointerArray.)
      */
     public static void truncateLinePointerArray(MutableDirectBuffer page) {
         checkPointers(page, false);
@@ -199,8 +204,8 @@ public final class PageItems {
     }
 
     /**
-     * Removes an index item; its line pointer becomes unused, or goes if it is the last, so that other
-     * items keep their numbers. (PostgreSQL: PageIndexTupleDeleteNoCompact.)
+     * Removes an index item; its line pointer becomes unused, or goes if it is the last, so that
+     * other items keep their numbers. (PostgreSQL: PageIndexTupleDeleteNoCompact.)
      */
     public static void indexTupleDeleteNoCompact(MutableDirectBuffer page, int offsetNumber) {
         int itemId = checkedIndexItem(page, offsetNumber);
@@ -218,9 +223,11 @@ public final class PageItems {
     }
 
     /**
-     * Replaces an index item in its place, moving the items below it up or down when the size changes.
+     * Replaces an index item in its place, moving the items below it up or down when the size
+     * changes.
      *
-     * @return false, and nothing changed, when the new item does not fit. (PostgreSQL: PageIndexTupleOverwrite.)
+     * @return false, and nothing changed, when the new item does not fit. (PostgreSQL:
+     *     PageIndexTupleOverwrite.)
      */
     public static boolean indexTupleOverwrite(
             MutableDirectBuffer page, int offsetNumber, DirectBuffer item, int from, int length) {
@@ -238,7 +245,8 @@ public final class PageItems {
             Page.setUpper(page, upper + shrink);
             shiftLinePointers(page, Page.maxOffsetNumber(page), offset, shrink, true);
         }
-        Page.setItemId(page, offsetNumber, Page.packItemId(offset + shrink, Page.lpFlags(itemId), length));
+        Page.setItemId(
+                page, offsetNumber, Page.packItemId(offset + shrink, Page.lpFlags(itemId), length));
         page.putBytes(offset + shrink, item, from, length);
         return true;
     }
@@ -247,7 +255,8 @@ public final class PageItems {
      * Removes several index items and their line pointers.
      *
      * @param offsetNumbers ascending
-     * @throws DamagedDataException also when a number is out of range or out of order. (PostgreSQL: PageIndexMultiDelete.)
+     * @throws DamagedDataException also when a number is out of range or out of order. (PostgreSQL:
+     *     PageIndexMultiDelete.)
      */
     public void indexMultiDelete(MutableDirectBuffer page, int[] offsetNumbers, int count) {
         if (count <= 2) {
@@ -287,8 +296,9 @@ public final class PageItems {
     }
 
     /**
-     * Free bytes between the line pointers and the items, less one line pointer; 0 when there is none
-     * or when a heap page has all the line pointers it may have. (PostgreSQL: PageGetHeapFreeSpace.)
+     * Free bytes between the line pointers and the items, less one line pointer; 0 when there is
+     * none or when a heap page has all the line pointers it may have. (PostgreSQL:
+     * PageGetHeapFreeSpace.)
      */
     public static int heapFreeSpace(DirectBuffer page) {
         int space = Page.freeSpace(page);
@@ -324,7 +334,12 @@ public final class PageItems {
                 || special > SIZE
                 || aligned && special != maxAlign(special)) {
             throw new DamagedDataException(
-                    "corrupted page pointers: lower = " + lower + ", upper = " + upper + ", special = " + special);
+                    "corrupted page pointers: lower = "
+                            + lower
+                            + ", upper = "
+                            + upper
+                            + ", special = "
+                            + special);
         }
     }
 
@@ -347,7 +362,10 @@ public final class PageItems {
         return itemId;
     }
 
-    /** PostgreSQL checks the start of a heap item only; its end, rounded up, must lie on the page too or the copy would leave it. */
+    /**
+     * PostgreSQL checks the start of a heap item only; its end, rounded up, must lie on the page
+     * too or the copy would leave it.
+     */
     private static void checkItem(DirectBuffer page, int itemId) {
         int offset = Page.lpOffset(itemId);
         if (offset < Page.upper(page)
@@ -368,7 +386,10 @@ public final class PageItems {
 
     private static DamagedDataException damagedLinePointer(int itemId) {
         return new DamagedDataException(
-                "corrupted line pointer: offset = " + Page.lpOffset(itemId) + ", size = " + Page.lpLength(itemId));
+                "corrupted line pointer: offset = "
+                        + Page.lpOffset(itemId)
+                        + ", size = "
+                        + Page.lpLength(itemId));
     }
 
     /** Moves the items below a removed one up over it. */
@@ -384,7 +405,8 @@ public final class PageItems {
             MutableDirectBuffer page, int lines, int offset, int by, boolean onlyWithStorage) {
         for (int i = FIRST_OFFSET_NUMBER; i <= lines; i++) {
             int itemId = Page.itemId(page, i);
-            if (Page.lpOffset(itemId) <= offset && (!onlyWithStorage || Page.lpLength(itemId) != 0)) {
+            if (Page.lpOffset(itemId) <= offset
+                    && (!onlyWithStorage || Page.lpLength(itemId) != 0)) {
                 Page.setItemId(page, i, withOffset(itemId, Page.lpOffset(itemId) + by));
             }
         }
@@ -418,18 +440,21 @@ public final class PageItems {
     private void checkTotal(int available) {
         if (totalLength > available) {
             throw new DamagedDataException(
-                    "corrupted item lengths: total " + totalLength + ", available space " + available);
+                    "corrupted item lengths: total "
+                            + totalLength
+                            + ", available space "
+                            + available);
         }
     }
 
     /**
      * Moves the collected items, in the order of their line pointers, up against the special space.
      *
-     * <p>When a higher line pointer always means a lower offset ({@link #presorted}), moving runs of
-     * adjacent items within the page, first run first, can overwrite only what has moved already.
-     * Otherwise the items are copied out first and back from there: one by one when more than three
-     * quarters of the line pointers hold nothing, else the whole range. Items already in place at the
-     * top are skipped but in the one-by-one case. (PostgreSQL: compactify_tuples.)
+     * <p>When a higher line pointer always means a lower offset ({@link #presorted}), moving runs
+     * of adjacent items within the page, first run first, can overwrite only what has moved
+     * already. Otherwise the items are copied out first and back from there: one by one when more
+     * than three quarters of the line pointers hold nothing, else the whole range. Items already in
+     * place at the top are skipped but in the one-by-one case. (PostgreSQL: compactify_tuples.)
      */
     private void compactify(MutableDirectBuffer page) {
         int upper = Page.special(page);

@@ -1,10 +1,11 @@
 package org.pgkernel.base;
 
 /**
- * Where a relation's files live: tablespace, database, relation file number, each an unsigned 32-bit number.
- * (PostgreSQL 16 gave it this name; in 15 it is RelFileNode, relfilenode.h.)
+ * Where a relation's files live: tablespace, database, relation file number, each an unsigned
+ * 32-bit number. (PostgreSQL 16 gave it this name; in 15 it is RelFileNode, relfilenode.h.)
  *
- * @param spcOid tablespace; {@link #DEFAULT_TABLESPACE} is {@code base/}, {@link #GLOBAL_TABLESPACE} is {@code global/}
+ * @param spcOid tablespace; {@link #DEFAULT_TABLESPACE} is {@code base/}, {@link
+ *     #GLOBAL_TABLESPACE} is {@code global/}
  * @param dbOid database, 0 for shared relations
  * @param relNumber relation file number
  */
@@ -12,26 +13,47 @@ public record RelFileLocator(int spcOid, int dbOid, int relNumber) {
     public static final int DEFAULT_TABLESPACE = 1663;
     public static final int GLOBAL_TABLESPACE = 1664;
 
-    /** The directory below {@code pg_tblspc/OID}. (PostgreSQL: TABLESPACE_VERSION_DIRECTORY, 15.) */
+    /**
+     * The directory below {@code pg_tblspc/OID}. (PostgreSQL: TABLESPACE_VERSION_DIRECTORY, 15.)
+     */
     public static final String TABLESPACE_VERSION_DIRECTORY = "PG_15_202209061";
 
     /** {@code spc/db/rel}, as PostgreSQL's tools print it. */
     @Override
     public String toString() {
-        return Integer.toUnsignedString(spcOid) + "/" + Integer.toUnsignedString(dbOid) + "/" + Integer.toUnsignedString(relNumber);
+        return Integer.toUnsignedString(spcOid)
+                + "/"
+                + Integer.toUnsignedString(dbOid)
+                + "/"
+                + Integer.toUnsignedString(relNumber);
     }
 
-    /** The database's directory, relative to the data directory. (PostgreSQL: GetDatabasePath, relpath.c.) */
+    /**
+     * The database's directory, relative to the data directory. (PostgreSQL: GetDatabasePath,
+     * relpath.c.)
+     */
     public static String databasePath(int spcOid, int dbOid) {
         return switch (spcOid) {
             case GLOBAL_TABLESPACE -> "global";
             case DEFAULT_TABLESPACE -> "base/" + Integer.toUnsignedString(dbOid);
-            default -> "pg_tblspc/" + Integer.toUnsignedString(spcOid) + "/" + TABLESPACE_VERSION_DIRECTORY + "/" + Integer.toUnsignedString(dbOid);
+            default ->
+                    "pg_tblspc/"
+                            + Integer.toUnsignedString(spcOid)
+                            + "/"
+                            + TABLESPACE_VERSION_DIRECTORY
+                            + "/"
+                            + Integer.toUnsignedString(dbOid);
         };
     }
 
-    /** The fork's first segment, relative to the data directory. (PostgreSQL: GetRelationPath, relpath.c.) */
+    /**
+     * The fork's first segment, relative to the data directory. (PostgreSQL: GetRelationPath,
+     * relpath.c.)
+     */
     public String path(ForkNumber fork) {
-        return databasePath(spcOid, dbOid) + "/" + Integer.toUnsignedString(relNumber) + fork.suffix();
+        return databasePath(spcOid, dbOid)
+                + "/"
+                + Integer.toUnsignedString(relNumber)
+                + fork.suffix();
     }
 }

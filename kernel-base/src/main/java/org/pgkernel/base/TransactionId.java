@@ -1,9 +1,11 @@
 package org.pgkernel.base;
 
 /**
- * Transaction ids: unsigned 32-bit numbers that wrap, carried as {@code int}; full ids carry the epoch in the upper half of a {@code long}.
+ * Transaction ids: unsigned 32-bit numbers that wrap, carried as {@code int}; full ids carry the
+ * epoch in the upper half of a {@code long}.
  *
- * <p>Normal ids are ordered modulo 2^32; the three special ids come before every normal one. (PostgreSQL: transam.h, transam.c.)
+ * <p>Normal ids are ordered modulo 2^32; the three special ids come before every normal one.
+ * (PostgreSQL: transam.h, transam.c.)
  */
 public final class TransactionId {
     public static final int INVALID = 0;
@@ -21,7 +23,9 @@ public final class TransactionId {
         return Integer.compareUnsigned(xid, FIRST_NORMAL) >= 0;
     }
 
-    /** True if {@code a} is logically earlier than {@code b}. (PostgreSQL: TransactionIdPrecedes.) */
+    /**
+     * True if {@code a} is logically earlier than {@code b}. (PostgreSQL: TransactionIdPrecedes.)
+     */
     public static boolean precedes(int a, int b) {
         if (!isNormal(a) || !isNormal(b)) {
             return Integer.compareUnsigned(a, b) < 0;
@@ -69,8 +73,9 @@ public final class TransactionId {
     }
 
     /**
-     * The smallest full next-xid that is past {@code xid}, given the present one: {@code nextFull} itself when {@code xid} precedes it.
-     * (PostgreSQL: AdvanceNextFullTransactionIdPastXid, varsup.c.)
+     * The smallest full next-xid that is past {@code xid}, given the present one: {@code nextFull}
+     * itself when {@code xid} precedes it. (PostgreSQL: AdvanceNextFullTransactionIdPastXid,
+     * varsup.c.)
      */
     public static long advancePast(long nextFull, int xid) {
         int next = xidOf(nextFull);

@@ -10,8 +10,9 @@ public final class Allocation {
     private Allocation() {}
 
     /**
-     * Runs {@code round} again and again until a run stays below {@code limit} bytes, or patience ends: interpreted code
-     * allocates what compiled code does not, and a busy machine compiles late.
+     * Runs {@code round} again and again until a run stays below {@code limit} bytes, or patience
+     * ends: interpreted code allocates what compiled code does not, and a busy machine compiles
+     * late.
      *
      * @return bytes of the best run
      */

@@ -70,7 +70,9 @@ final class ControlFileProperties {
     // BASE-8
     @Property(tries = 500)
     void anySingleChangedByteIsRefused(
-            @ForAll long seed, @ForAll @IntRange(max = 291) int at, @ForAll @IntRange(min = 1, max = 255) int flip) {
+            @ForAll long seed,
+            @ForAll @IntRange(max = 291) int at,
+            @ForAll @IntRange(min = 1, max = 255) int flip) {
         byte[] bytes = encode(random(seed));
         bytes[at] ^= (byte) flip;
         assertThrows(KernelException.class, () -> decode(bytes));
@@ -81,7 +83,8 @@ final class ControlFileProperties {
         for (int at = 0; at < 292; at++) {
             byte[] bytes = RealControlFile.bytes();
             bytes[at] ^= 0x10;
-            KernelException e = assertThrows(KernelException.class, () -> decode(bytes), "byte " + at);
+            KernelException e =
+                    assertThrows(KernelException.class, () -> decode(bytes), "byte " + at);
             assertTrue(e.getMessage().endsWith("file=pg_control"), e.getMessage());
         }
     }
@@ -120,14 +123,19 @@ final class ControlFileProperties {
         byte[] covered = new byte[292];
         for (ControlField field : ControlField.ALL) {
             int bytes = size[field.kind().ordinal()];
-            Arrays.fill(covered, field.offset(), field.offset() + bytes, (byte) (covered[field.offset()] + 1));
+            Arrays.fill(
+                    covered,
+                    field.offset(),
+                    field.offset() + bytes,
+                    (byte) (covered[field.offset()] + 1));
         }
         int unused = 0;
         for (int at = 0; at < 288; at++) {
             assertTrue(covered[at] <= 1, "two fields at " + at);
             unused += covered[at] == 0 ? 1 : 0;
         }
-        // 4 after state, 7 + 4 + 4 in the checkpoint, 4 after the timeline, 3 + 3 + 3 + 3 after flags.
+        // 4 after state, 7 + 4 + 4 in the checkpoint, 4 after the timeline, 3 + 3 + 3 + 3 after
+        // flags.
         assertEquals(35, unused);
     }
 }

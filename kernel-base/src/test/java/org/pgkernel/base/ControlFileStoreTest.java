@@ -39,12 +39,13 @@ final class ControlFileStoreTest {
     @Test
     void updateIsWrittenThenSynced() {
         List<String> calls = new ArrayList<>();
-        Disk watched = new FaultyDisk() {
-            @Override
-            void before(String method) {
-                calls.add(method);
-            }
-        }.over(disk);
+        Disk watched =
+                new FaultyDisk() {
+                    @Override
+                    void before(String method) {
+                        calls.add(method);
+                    }
+                }.over(disk);
         try (ControlFileStore store = open(watched)) {
             calls.clear();
             store.update(c -> c.setMinRecoveryPoint(0x1234));
@@ -63,10 +64,14 @@ final class ControlFileStoreTest {
     @Test
     void changeThatThrowsIsUndone() {
         try (ControlFileStore store = open(disk)) {
-            assertThrows(IllegalStateException.class, () -> store.update(c -> {
-                c.setCheckPoint(5);
-                throw new IllegalStateException();
-            }));
+            assertThrows(
+                    IllegalStateException.class,
+                    () ->
+                            store.update(
+                                    c -> {
+                                        c.setCheckPoint(5);
+                                        throw new IllegalStateException();
+                                    }));
             assertEquals(0, store.snapshot().describeDifferences(onDisk(), false).size());
         }
     }
@@ -76,21 +81,26 @@ final class ControlFileStoreTest {
     void failedSyncStopsTheStoreForGood() {
         boolean[] failing = {false};
         int[] syncs = {0};
-        Disk faulty = new FaultyDisk() {
-            @Override
-            void before(String method) {
-                if (method.equals("dataSync") && failing[0]) {
-                    syncs[0]++;
-                    throw new DiskException("could not sync", "pg_control", DiskException.EIO);
-                }
-            }
-        }.over(disk);
+        Disk faulty =
+                new FaultyDisk() {
+                    @Override
+                    void before(String method) {
+                        if (method.equals("dataSync") && failing[0]) {
+                            syncs[0]++;
+                            throw new DiskException(
+                                    "could not sync", "pg_control", DiskException.EIO);
+                        }
+                    }
+                }.over(disk);
         try (ControlFileStore store = open(faulty)) {
             store.update(c -> c.setCheckPoint(1));
             failing[0] = true;
             assertThrows(KernelStoppedException.class, () -> store.update(c -> c.setCheckPoint(2)));
             failing[0] = false;
-            KernelStoppedException e = assertThrows(KernelStoppedException.class, () -> store.update(c -> c.setCheckPoint(3)));
+            KernelStoppedException e =
+                    assertThrows(
+                            KernelStoppedException.class,
+                            () -> store.update(c -> c.setCheckPoint(3)));
             assertTrue(e.getMessage().contains("pg_control"), e.getMessage());
             assertEquals(1, syncs[0], "a failed sync is never tried again");
         }
@@ -103,11 +113,15 @@ final class ControlFileStoreTest {
             long before = store.snapshot().unloggedLsn();
             List<Thread> threads = new ArrayList<>();
             for (int t = 0; t < 4; t++) {
-                threads.add(Thread.ofPlatform().start(() -> {
-                    for (int i = 0; i < 50; i++) {
-                        store.update(c -> c.setUnloggedLsn(c.unloggedLsn() + 1));
-                    }
-                }));
+                threads.add(
+                        Thread.ofPlatform()
+                                .start(
+                                        () -> {
+                                            for (int i = 0; i < 50; i++) {
+                                                store.update(
+                                                        c -> c.setUnloggedLsn(c.unloggedLsn() + 1));
+                                            }
+                                        }));
             }
             for (Thread thread : threads) {
                 thread.join();
@@ -119,7 +133,8 @@ final class ControlFileStoreTest {
     // BASE-2
     @Test
     void updateAllocatesNothing() {
-        try (ControlFileStore store = ControlFileStore.open(disk, directory.toString(), InstantSource.system(), false)) {
+        try (ControlFileStore store =
+                ControlFileStore.open(disk, directory.toString(), InstantSource.system(), false)) {
             long bytes = Allocation.ofWarm(() -> advance(store, 1_000), 2_000);
             assertTrue(bytes < 2_000, bytes + " bytes allocated by 1,000 updates");
         }

@@ -25,7 +25,8 @@ import org.pgkernel.base.error.KernelException;
 import org.pgkernel.base.error.RefusedException;
 
 final class ControlFileTest {
-    private static final InstantSource CLOCK = InstantSource.fixed(Instant.ofEpochSecond(2_000_000_000L));
+    private static final InstantSource CLOCK =
+            InstantSource.fixed(Instant.ofEpochSecond(2_000_000_000L));
 
     private final Disk disk = new PosixDisk();
 
@@ -45,7 +46,9 @@ final class ControlFileTest {
     }
 
     /** Changes the bytes, puts the checksum right, and expects the refusal to say {@code words}. */
-    private void refuses(Class<? extends KernelException> kind, Consumer<UnsafeBuffer> change, String... words) throws Exception {
+    private void refuses(
+            Class<? extends KernelException> kind, Consumer<UnsafeBuffer> change, String... words)
+            throws Exception {
         byte[] bytes = RealControlFile.bytes();
         UnsafeBuffer image = new UnsafeBuffer(bytes);
         change.accept(image);
@@ -114,7 +117,9 @@ final class ControlFileTest {
         assertTrue(control.checksumsEnabled());
         byte[] nonce = new byte[32];
         control.mockAuthenticationNonce(nonce);
-        assertEquals("bdcbb4b62f92a6d9690f717b16e272fbdd221ba1e29c2baf04ded6ef93ea1ee7", HexFormat.of().formatHex(nonce));
+        assertEquals(
+                "bdcbb4b62f92a6d9690f717b16e272fbdd221ba1e29c2baf04ded6ef93ea1ee7",
+                HexFormat.of().formatHex(nonce));
     }
 
     @Test
@@ -123,7 +128,8 @@ final class ControlFileTest {
         for (var difference : read().describeDifferences(fresh, true)) {
             assertTrue(
                     "system_identifier state checkPoint checkPointCopy unloggedLSN wal_level MaxConnections max_worker_processes"
-                            .concat(" max_wal_senders max_locks_per_xact data_checksum_version mock_authentication_nonce")
+                            .concat(
+                                    " max_wal_senders max_locks_per_xact data_checksum_version mock_authentication_nonce")
                             .contains(difference.field().replaceAll("\\..*", "")),
                     difference.toString());
         }
@@ -141,7 +147,9 @@ final class ControlFileTest {
         assertEquals(0, written[300], "what lies behind the data is zeroed");
         ControlFile again = read();
         assertEquals(2_000_000_000L, again.time());
-        assertEquals("[time: 1796052635 against 2000000000]", control(RealControlFile.bytes()).describeDifferences(again, false).toString());
+        assertEquals(
+                "[time: 1796052635 against 2000000000]",
+                control(RealControlFile.bytes()).describeDifferences(again, false).toString());
     }
 
     private static ControlFile control(byte[] bytes) {
@@ -151,9 +159,12 @@ final class ControlFileTest {
     @Test
     void createMakesAFileThatIsReadBackAndNeverReplacesOne() throws Exception {
         ControlFile control = read();
-        assertThrows(KernelException.class, () -> control.create(disk, directory.toString(), CLOCK));
+        assertThrows(
+                KernelException.class, () -> control.create(disk, directory.toString(), CLOCK));
         Files.delete(file);
-        assertThrows(KernelException.class, () -> control.write(disk, directory.toString(), true, CLOCK));
+        assertThrows(
+                KernelException.class,
+                () -> control.write(disk, directory.toString(), true, CLOCK));
         control.create(disk, directory.toString(), CLOCK);
         assertEquals(0, control.describeDifferences(read(), false).size());
     }
@@ -169,7 +180,11 @@ final class ControlFileTest {
     void otherMajorVersionsAreRefusedByName() throws Exception {
         refuses(RefusedException.class, b -> b.putInt(8, 1201), "PostgreSQL 12");
         refuses(RefusedException.class, b -> b.putInt(8, 1700), "PostgreSQL 17");
-        refuses(RefusedException.class, b -> b.putInt(12, 202007201), "PostgreSQL 13", "catalog_version_no");
+        refuses(
+                RefusedException.class,
+                b -> b.putInt(12, 202007201),
+                "PostgreSQL 13",
+                "catalog_version_no");
         refuses(RefusedException.class, b -> b.putInt(12, 202107181), "PostgreSQL 14");
         refuses(RefusedException.class, b -> b.putInt(12, 202307071), "PostgreSQL 16");
         refuses(RefusedException.class, b -> b.putInt(12, 5), "no released PostgreSQL");
@@ -194,31 +209,40 @@ final class ControlFileTest {
     @Test
     void wrongSizeOrChecksumIsDamage() throws Exception {
         Files.write(file, Arrays.copyOf(RealControlFile.bytes(), 8191));
-        assertTrue(assertThrows(DamagedDataException.class, this::read).getMessage().contains("8191 bytes"));
+        assertTrue(
+                assertThrows(DamagedDataException.class, this::read)
+                        .getMessage()
+                        .contains("8191 bytes"));
         Files.write(file, new byte[0]);
         assertThrows(DamagedDataException.class, this::read);
         byte[] bytes = RealControlFile.bytes();
         bytes[32]++;
         Files.write(file, bytes);
-        assertTrue(assertThrows(DamagedDataException.class, this::read).getMessage().contains("incorrect checksum"));
+        assertTrue(
+                assertThrows(DamagedDataException.class, this::read)
+                        .getMessage()
+                        .contains("incorrect checksum"));
     }
 
     // BASE-6
     @Test
-    @DisplayName("R10: a reader that meets a half-written file reads again before calling it damaged")
+    @DisplayName(
+            "R10: a reader that meets a half-written file reads again before calling it damaged")
     void halfWrittenFileIsReadAgain() {
         int[] reads = {0};
-        Disk torn = new FaultyDisk() {
-            @Override
-            void after(String method, Object[] arguments) {
-                if (method.equals("read") && ++reads[0] <= 3) {
-                    // Another byte each time, as a writer at work would show.
-                    UnsafeBuffer memory = new UnsafeBuffer((long) arguments[0], 8192);
-                    memory.putByte(32 + reads[0], (byte) ~memory.getByte(32 + reads[0]));
-                }
-            }
-        }.over(disk);
-        assertEquals("0/17414F0", Lsn.format(ControlFile.read(torn, directory.toString()).checkPoint()));
+        Disk torn =
+                new FaultyDisk() {
+                    @Override
+                    void after(String method, Object[] arguments) {
+                        if (method.equals("read") && ++reads[0] <= 3) {
+                            // Another byte each time, as a writer at work would show.
+                            UnsafeBuffer memory = new UnsafeBuffer((long) arguments[0], 8192);
+                            memory.putByte(32 + reads[0], (byte) ~memory.getByte(32 + reads[0]));
+                        }
+                    }
+                }.over(disk);
+        assertEquals(
+                "0/17414F0", Lsn.format(ControlFile.read(torn, directory.toString()).checkPoint()));
         assertEquals(4, reads[0]);
     }
 
@@ -229,13 +253,15 @@ final class ControlFileTest {
         bytes[32]++;
         Files.write(file, bytes);
         int[] reads = {0};
-        Disk counting = new FaultyDisk() {
-            @Override
-            void before(String method) {
-                reads[0] += method.equals("read") ? 1 : 0;
-            }
-        }.over(disk);
-        assertThrows(DamagedDataException.class, () -> ControlFile.read(counting, directory.toString()));
+        Disk counting =
+                new FaultyDisk() {
+                    @Override
+                    void before(String method) {
+                        reads[0] += method.equals("read") ? 1 : 0;
+                    }
+                }.over(disk);
+        assertThrows(
+                DamagedDataException.class, () -> ControlFile.read(counting, directory.toString()));
         assertEquals(2, reads[0]);
     }
 }

@@ -16,7 +16,8 @@ final class Crc32cProperties {
     private static final int CAPACITY = 40_000;
 
     private final Crc32c crc = new Crc32c();
-    private final UnsafeBuffer offHeap = new UnsafeBuffer(BufferUtil.allocateDirectAligned(CAPACITY, 8));
+    private final UnsafeBuffer offHeap =
+            new UnsafeBuffer(BufferUtil.allocateDirectAligned(CAPACITY, 8));
     private final UnsafeBuffer onHeap = new UnsafeBuffer(new byte[CAPACITY + 3], 3, CAPACITY);
 
     private static int bitwise(UnsafeBuffer bytes, int offset, int length) {

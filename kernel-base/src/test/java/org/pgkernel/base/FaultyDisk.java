@@ -18,21 +18,27 @@ abstract class FaultyDisk {
     }
 
     private <T> T proxy(Class<T> type, T target, boolean isDisk) {
-        Object proxy = Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
-            if (!isDisk) {
-                before(method.getName());
-            }
-            Object result;
-            try {
-                result = method.invoke(target, arguments);
-            } catch (InvocationTargetException e) {
-                throw e.getCause();
-            }
-            if (!isDisk) {
-                after(method.getName(), arguments);
-            }
-            return result instanceof DiskFile file ? proxy(DiskFile.class, file, false) : result;
-        });
+        Object proxy =
+                Proxy.newProxyInstance(
+                        type.getClassLoader(),
+                        new Class<?>[] {type},
+                        (self, method, arguments) -> {
+                            if (!isDisk) {
+                                before(method.getName());
+                            }
+                            Object result;
+                            try {
+                                result = method.invoke(target, arguments);
+                            } catch (InvocationTargetException e) {
+                                throw e.getCause();
+                            }
+                            if (!isDisk) {
+                                after(method.getName(), arguments);
+                            }
+                            return result instanceof DiskFile file
+                                    ? proxy(DiskFile.class, file, false)
+                                    : result;
+                        });
         return type.cast(proxy);
     }
 }

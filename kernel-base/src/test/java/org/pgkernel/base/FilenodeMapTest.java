@@ -50,7 +50,8 @@ final class FilenodeMapTest {
 
     private void isDamaged(byte[] bytes, String word) {
         DamagedDataException e = assertThrows(DamagedDataException.class, () -> read(bytes));
-        assertTrue(e.getMessage().contains(word) && e.getMessage().contains("file="), e.getMessage());
+        assertTrue(
+                e.getMessage().contains(word) && e.getMessage().contains("file="), e.getMessage());
     }
 
     @Test
@@ -111,7 +112,10 @@ final class FilenodeMapTest {
         isDamaged(body, "checksum");
         assertEquals(
                 DiskException.ENOENT,
-                assertThrows(DiskException.class, () -> FilenodeMap.read(disk, directory.resolve("none").toString())).errno());
+                assertThrows(
+                                DiskException.class,
+                                () -> FilenodeMap.read(disk, directory.resolve("none").toString()))
+                        .errno());
     }
 
     @Test
@@ -121,9 +125,14 @@ final class FilenodeMapTest {
         FilenodeMap map = FilenodeMap.decode(new UnsafeBuffer(bytes), 0, 512, "lsn=0/1");
         UnsafeBuffer out = new UnsafeBuffer(new byte[600]);
         map.encode(out, 88);
-        assertArrayEquals(real(), Arrays.copyOfRange(out.byteArray(), 88, 600), "writing puts the checksum right");
+        assertArrayEquals(
+                real(),
+                Arrays.copyOfRange(out.byteArray(), 88, 600),
+                "writing puts the checksum right");
         assertThrows(DamagedDataException.class, () -> FilenodeMap.decode(out, 0, 511, "lsn=0/1"));
         bytes[7] = -1;
-        assertThrows(DamagedDataException.class, () -> FilenodeMap.decode(new UnsafeBuffer(bytes), 0, 512, "lsn=0/1"));
+        assertThrows(
+                DamagedDataException.class,
+                () -> FilenodeMap.decode(new UnsafeBuffer(bytes), 0, 512, "lsn=0/1"));
     }
 }

@@ -32,7 +32,21 @@ final class IdentifierProperties {
 
     @Example
     void textThatIsNearlyAnLsnIsRefused() {
-        for (String text : new String[] {"", "/", "0/", "/0", "123456789/0", "0/123456789", "+1/0", "0/+1", "-1/0", "0/-1", "0/1/2", "x/0"}) {
+        for (String text :
+                new String[] {
+                    "",
+                    "/",
+                    "0/",
+                    "/0",
+                    "123456789/0",
+                    "0/123456789",
+                    "+1/0",
+                    "0/+1",
+                    "-1/0",
+                    "0/-1",
+                    "0/1/2",
+                    "x/0"
+                }) {
             assertThrows(IllegalArgumentException.class, () -> Lsn.parse(text), text);
         }
     }
@@ -44,9 +58,13 @@ final class IdentifierProperties {
         assertEquals(Lsn.before(a, b) ? b : a, Lsn.max(a, b));
     }
 
-    /** The definition on a circle: {@code b} lies ahead of {@code a} by 1 .. 2^31 - 1 steps modulo 2^32. */
+    /**
+     * The definition on a circle: {@code b} lies ahead of {@code a} by 1 .. 2^31 - 1 steps modulo
+     * 2^32.
+     */
     @Property
-    void normalXidsAreOrderedOnACircle(@ForAll int a, @ForAll @LongRange(min = 1, max = 0x7FFFFFFFL) long ahead) {
+    void normalXidsAreOrderedOnACircle(
+            @ForAll int a, @ForAll @LongRange(min = 1, max = 0x7FFFFFFFL) long ahead) {
         int b = (int) (a + ahead);
         if (TransactionId.isNormal(a) && TransactionId.isNormal(b)) {
             assertTrue(TransactionId.precedes(a, b));
@@ -82,18 +100,28 @@ final class IdentifierProperties {
 
     @Property
     void fullXidIsAdvancedJustPastAnXidAhead(
-            @ForAll @LongRange(min = 3, max = 1L << 40) long next, @ForAll @IntRange(max = 0x7FFFFFFE) int ahead) {
-        if (!TransactionId.isNormal(TransactionId.xidOf(next)) || !TransactionId.isNormal(TransactionId.xidOf(next + ahead))) {
+            @ForAll @LongRange(min = 3, max = 1L << 40) long next,
+            @ForAll @IntRange(max = 0x7FFFFFFE) int ahead) {
+        if (!TransactionId.isNormal(TransactionId.xidOf(next))
+                || !TransactionId.isNormal(TransactionId.xidOf(next + ahead))) {
             return;
         }
         long xid = next + ahead;
         long expected = TransactionId.isNormal(TransactionId.xidOf(xid + 1)) ? xid + 1 : xid + 4;
         assertEquals(expected, TransactionId.advancePast(next, TransactionId.xidOf(xid)));
-        assertEquals(expected, TransactionId.advancePast(expected, TransactionId.xidOf(xid)), "once past it, nothing changes");
+        assertEquals(
+                expected,
+                TransactionId.advancePast(expected, TransactionId.xidOf(xid)),
+                "once past it, nothing changes");
     }
 
     @Property
-    void tagMatchesItselfAndNoNeighbour(@ForAll int spc, @ForAll int db, @ForAll int rel, @ForAll @IntRange(max = 3) int fork, @ForAll int block) {
+    void tagMatchesItselfAndNoNeighbour(
+            @ForAll int spc,
+            @ForAll int db,
+            @ForAll int rel,
+            @ForAll @IntRange(max = 3) int fork,
+            @ForAll int block) {
         var buffer = new org.agrona.concurrent.UnsafeBuffer(new byte[BufferTag.LENGTH + 4]);
         BufferTag.put(buffer, 4, spc, db, rel, fork, block);
         assertTrue(BufferTag.matches(buffer, 4, spc, db, rel, fork, block));

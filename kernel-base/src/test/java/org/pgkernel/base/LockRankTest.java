@@ -30,7 +30,9 @@ final class LockRankTest {
     void lockThatRanksBeforeAHeldOneIsOurBug() {
         LockRank.HEADER.enter();
         AssertionError e = assertThrows(AssertionError.class, LockRank.MAPPING_PARTITION::enter);
-        assertTrue(e.getMessage().contains("MAPPING_PARTITION taken while holding HEADER"), e.getMessage());
+        assertTrue(
+                e.getMessage().contains("MAPPING_PARTITION taken while holding HEADER"),
+                e.getMessage());
         LockRank.HEADER.leave();
         LockRank.MAPPING_PARTITION.enter();
         LockRank.MAPPING_PARTITION.leave();
@@ -56,10 +58,13 @@ final class LockRankTest {
     @Test
     void ranksAreOfTheThread() throws Exception {
         LockRank.CONTROL_FILE.enter();
-        Thread other = Thread.ofPlatform().start(() -> {
-            LockRank.CONTENT.enter();
-            LockRank.CONTENT.leave();
-        });
+        Thread other =
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    LockRank.CONTENT.enter();
+                                    LockRank.CONTENT.leave();
+                                });
         other.join();
         LockRank.CONTROL_FILE.leave();
     }

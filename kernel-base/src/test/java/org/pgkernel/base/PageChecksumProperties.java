@@ -21,7 +21,8 @@ final class PageChecksumProperties {
                     + "E58F764B187636BC5D7B3BB1E73DE7DE92BEC979CCA6C0B2304A097985AA43D4"
                     + "783125BB6CA8EAA2E407EAC64B5CFC3E9FBF8C7615CA20BEF2CA9FD3959BD756";
 
-    private final UnsafeBuffer nativePage = new UnsafeBuffer(BufferUtil.allocateDirectAligned(Page.SIZE, 4096));
+    private final UnsafeBuffer nativePage =
+            new UnsafeBuffer(BufferUtil.allocateDirectAligned(Page.SIZE, 4096));
     private final UnsafeBuffer heapPage = new UnsafeBuffer(new byte[Page.SIZE]);
 
     /** The definition, one lane after another in 64-bit arithmetic. */
@@ -60,7 +61,8 @@ final class PageChecksumProperties {
 
     // BASE-5
     @Property(tries = 100)
-    void checksumFieldDoesNotCountAndIsNotTouched(@ForAll long seed, @ForAll @IntRange(max = 65535) int stored) {
+    void checksumFieldDoesNotCountAndIsNotTouched(
+            @ForAll long seed, @ForAll @IntRange(max = 65535) int stored) {
         fill(seed);
         int before = PageChecksum.compute(nativePage, 7);
         Page.setChecksum(nativePage, stored);
@@ -70,16 +72,21 @@ final class PageChecksumProperties {
 
     @Property(tries = 300)
     void anyChangedByteElsewhereOrOtherBlockIsNoticed(
-            @ForAll long seed, @ForAll @IntRange(max = Page.SIZE - 1) int at, @ForAll @IntRange(min = 1, max = 255) int flip) {
+            @ForAll long seed,
+            @ForAll @IntRange(max = Page.SIZE - 1) int at,
+            @ForAll @IntRange(min = 1, max = 255) int flip) {
         if (at == 8 || at == 9) {
             return;
         }
         fill(seed);
         nativePage.putByte(at, (byte) (nativePage.getByte(at) ^ flip));
-        // A 16-bit sum misses one change in 65,535; seen through many blocks, equal sums mean equal words before the reduction.
+        // A 16-bit sum misses one change in 65,535; seen through many blocks, equal sums mean equal
+        // words before the reduction.
         boolean noticed = false;
         for (int bit = 0; bit < 32; bit++) {
-            noticed |= PageChecksum.compute(nativePage, 1 << bit) != PageChecksum.compute(heapPage, 1 << bit);
+            noticed |=
+                    PageChecksum.compute(nativePage, 1 << bit)
+                            != PageChecksum.compute(heapPage, 1 << bit);
         }
         assertTrue(noticed);
         assertNotEquals(PageChecksum.compute(heapPage, 1), PageChecksum.compute(heapPage, 2));

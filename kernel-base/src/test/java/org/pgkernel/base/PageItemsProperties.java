@@ -12,20 +12,25 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** Whatever sequence of changes a page sees, its items keep their bytes and its pointers their order. */
+/**
+ * Whatever sequence of changes a page sees, its items keep their bytes and its pointers their
+ * order.
+ */
 final class PageItemsProperties {
     private static final byte[] DEAD = {};
 
     private final byte[] bytes = new byte[Page.SIZE];
     private final UnsafeBuffer page = new UnsafeBuffer(bytes);
     private final PageItems items = new PageItems();
+
     /** By line pointer from 1: null unused, DEAD without storage, else the item. */
     private final List<byte[]> model = new ArrayList<>();
 
     private Random random;
 
     @Property(tries = 150)
-    void heapItemsSurviveAddsPrunesAndRepairs(@ForAll long seed, @ForAll @IntRange(min = 20, max = 200) int steps) {
+    void heapItemsSurviveAddsPrunesAndRepairs(
+            @ForAll long seed, @ForAll @IntRange(min = 20, max = 200) int steps) {
         begin(seed, 0);
         for (int i = 0; i < steps; i++) {
             switch (random.nextInt(8)) {
@@ -51,7 +56,8 @@ final class PageItemsProperties {
     }
 
     @Property(tries = 150)
-    void indexItemsSurviveInsertsDeletesAndOverwrites(@ForAll long seed, @ForAll @IntRange(min = 20, max = 200) int steps) {
+    void indexItemsSurviveInsertsDeletesAndOverwrites(
+            @ForAll long seed, @ForAll @IntRange(min = 20, max = 200) int steps) {
         begin(seed, 16);
         for (int i = 0; i < steps; i++) {
             switch (random.nextInt(10)) {
@@ -88,7 +94,15 @@ final class PageItemsProperties {
         byte[] item = randomItem();
         int free = model.indexOf(null) + 1;
         boolean chosen = random.nextBoolean();
-        int at = PageItems.addItem(page, new UnsafeBuffer(item), 0, item.length, chosen ? free : 0, true, true);
+        int at =
+                PageItems.addItem(
+                        page,
+                        new UnsafeBuffer(item),
+                        0,
+                        item.length,
+                        chosen ? free : 0,
+                        true,
+                        true);
         if (at == 0) {
             return;
         }

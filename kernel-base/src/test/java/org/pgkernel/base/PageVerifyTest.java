@@ -89,8 +89,11 @@ final class PageVerifyTest {
     @Test
     void pageThatPostgresWroteHasOurChecksum() {
         // The metapage of a B-tree, block 0, from a cluster with checksums; all else on it is zero.
-        page.putBytes(4, HexFormat.of().parseHex(
-                "98593301aecb00004800f01ff01f042000000000623105000400000003000000010000000300000001"));
+        page.putBytes(
+                4,
+                HexFormat.of()
+                        .parseHex(
+                                "98593301aecb00004800f01ff01f042000000000623105000400000003000000010000000300000001"));
         page.putBytes(62, HexFormat.of().parseHex("f0bf01"));
         page.putByte(8188, (byte) 8);
         assertEquals(0xCBAE, Page.checksum(page));

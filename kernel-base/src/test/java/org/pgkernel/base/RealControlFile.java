@@ -3,7 +3,10 @@ package org.pgkernel.base;
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** The control file of a fresh PostgreSQL 15 cluster with checksums, as initdb left it; the values are those that pg_controldata prints for it. */
+/**
+ * The control file of a fresh PostgreSQL 15 cluster with checksums, as initdb left it; the values
+ * are those that pg_controldata prints for it.
+ */
 final class RealControlFile {
     private static final String DATA =
             "2dea85d09a960d6b1405000025770d0c01000000000000009b960d6b00000000f014740100000000f014740100000000"

@@ -6,12 +6,16 @@ import org.pgkernel.cli.repro.ReproCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
-/** The {@code pgkernel} command. Exit codes: 0 done, 1 the work failed or was refused, 2 the command line is wrong. */
+/**
+ * The {@code pgkernel} command. Exit codes: 0 done, 1 the work failed or was refused, 2 the command
+ * line is wrong.
+ */
 @Command(
         name = "pgkernel",
         mixinStandardHelpOptions = true,
         version = "pgkernel 0.1.0 (on-disk formats of PostgreSQL 15)",
-        description = "A PostgreSQL-shaped storage kernel: recovers clusters, reproduces published experiments.",
+        description =
+                "A PostgreSQL-shaped storage kernel: recovers clusters, reproduces published experiments.",
         subcommands = {ReproCommand.class, RecoverCommand.class, CommandLine.HelpCommand.class})
 public final class Main implements Runnable {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
@@ -33,8 +37,12 @@ public final class Main implements Runnable {
         return line;
     }
 
-    /** One sentence for what the world did wrong; a stack trace only for our own bugs, and only when asked for. */
-    private static int report(Exception failure, CommandLine command, CommandLine.ParseResult parsed) {
+    /**
+     * One sentence for what the world did wrong; a stack trace only for our own bugs, and only when
+     * asked for.
+     */
+    private static int report(
+            Exception failure, CommandLine command, CommandLine.ParseResult parsed) {
         PrintWriter err = command.getErr();
         Throwable shown = failure;
         if (failure instanceof KernelException || failure instanceof UserException) {
@@ -51,6 +59,7 @@ public final class Main implements Runnable {
 
     @Override
     public void run() {
-        throw new CommandLine.ParameterException(spec.commandLine(), "which command? (try pgkernel help)");
+        throw new CommandLine.ParameterException(
+                spec.commandLine(), "which command? (try pgkernel help)");
     }
 }

@@ -33,24 +33,38 @@ final class RecoverCommand implements Callable<Integer> {
     private Where where;
 
     private static final class Where {
-        @Option(names = "--to", paramLabel = "DIR2", description = "Recover a copy there; DIR stays as it is. DIR2 must not exist.")
+        @Option(
+                names = "--to",
+                paramLabel = "DIR2",
+                description = "Recover a copy there; DIR stays as it is. DIR2 must not exist.")
         private Path to;
 
         @Option(names = "--in-place", description = "Recover DIR itself.")
         private boolean inPlace;
     }
 
-    @Option(names = "--shared-buffers", paramLabel = "SIZE", defaultValue = "1GB", description = "Pool size (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--shared-buffers",
+            paramLabel = "SIZE",
+            defaultValue = "1GB",
+            description = "Pool size (default: ${DEFAULT-VALUE}).")
     private String sharedBuffers;
 
-    @Option(names = "--strategy", paramLabel = "NAME", defaultValue = "lookup", description = "Drop strategy: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--strategy",
+            paramLabel = "NAME",
+            defaultValue = "lookup",
+            description = "Drop strategy: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private DropStrategy strategy;
 
     @Override
     public Integer call() {
         ClusterOptions options;
         try {
-            options = ClusterOptions.defaults().withSharedBuffers(SharedBuffers.parse(sharedBuffers).buffers()).withDropStrategy(strategy);
+            options =
+                    ClusterOptions.defaults()
+                            .withSharedBuffers(SharedBuffers.parse(sharedBuffers).buffers())
+                            .withDropStrategy(strategy);
         } catch (IllegalArgumentException e) {
             throw new CommandLine.ParameterException(spec.commandLine(), e.getMessage());
         }
@@ -60,7 +74,8 @@ final class RecoverCommand implements Callable<Integer> {
         Path target = directory;
         if (where.to != null) {
             if (Files.exists(where.to)) {
-                throw new UserException("--to names something that exists already: file=" + where.to);
+                throw new UserException(
+                        "--to names something that exists already: file=" + where.to);
             }
             Cluster.check(directory, options);
             ClusterCopy.copy(directory, where.to);

@@ -10,7 +10,9 @@ import org.pgkernel.bufmgr.BufferPool;
  * @param buffers number of 8 KiB buffers
  */
 public record SharedBuffers(String text, int buffers) {
-    /** @throws IllegalArgumentException in one sentence, when the text is no size or out of range */
+    /**
+     * @throws IllegalArgumentException in one sentence, when the text is no size or out of range
+     */
     public static SharedBuffers parse(String text) {
         String trimmed = text.strip();
         int digits = 0;
@@ -27,12 +29,22 @@ public record SharedBuffers(String text, int buffers) {
                     default -> 0;
                 };
         if (digits == 0 || digits > 9 || unit == 0) {
-            throw new IllegalArgumentException("not a pool size: \"" + text + "\" (write 128MB, 10GB, or a number of 8kB buffers)");
+            throw new IllegalArgumentException(
+                    "not a pool size: \""
+                            + text
+                            + "\" (write 128MB, 10GB, or a number of 8kB buffers)");
         }
         long buffers = Long.parseLong(trimmed.substring(0, digits)) * unit / Page.SIZE;
         if (buffers < BufferPool.MIN_BUFFERS || buffers > BufferPool.MAX_BUFFERS) {
             throw new IllegalArgumentException(
-                    "pool size " + text + " is " + buffers + " buffers; it must be between " + BufferPool.MIN_BUFFERS + " and " + BufferPool.MAX_BUFFERS);
+                    "pool size "
+                            + text
+                            + " is "
+                            + buffers
+                            + " buffers; it must be between "
+                            + BufferPool.MIN_BUFFERS
+                            + " and "
+                            + BufferPool.MAX_BUFFERS);
         }
         return new SharedBuffers(trimmed, (int) buffers);
     }

@@ -62,7 +62,8 @@ class MainTest {
     }
 
     @Test
-    void aDirectoryThatIsNoClusterIsOneSentenceAndStaysAsItIs(@TempDir Path temp) throws IOException {
+    void aDirectoryThatIsNoClusterIsOneSentenceAndStaysAsItIs(@TempDir Path temp)
+            throws IOException {
         Path directory = Files.createDirectory(temp.resolve("plain"));
         Files.writeString(directory.resolve("note"), "mine");
         Path copy = temp.resolve("copy");

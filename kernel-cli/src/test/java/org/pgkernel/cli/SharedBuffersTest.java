@@ -11,15 +11,37 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class SharedBuffersTest {
     @ParameterizedTest
-    @CsvSource({"128MB,16384", "1GB,131072", "100GB,13107200", "512GB,67108864", "16,16", "128kB,16", " 10GB ,1310720"})
+    @CsvSource({
+        "128MB,16384",
+        "1GB,131072",
+        "100GB,13107200",
+        "512GB,67108864",
+        "16,16",
+        "128kB,16",
+        " 10GB ,1310720"
+    })
     void sizesAreReadAsPostgresqlWritesThem(String text, int buffers) {
         assertEquals(buffers, SharedBuffers.parse(text).buffers());
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "GB", "10gb", "10 GB", "-1GB", "1.5GB", "15", "120kB", "513GB", "99999999999", "1TB"})
+    @ValueSource(
+            strings = {
+                "",
+                "GB",
+                "10gb",
+                "10 GB",
+                "-1GB",
+                "1.5GB",
+                "15",
+                "120kB",
+                "513GB",
+                "99999999999",
+                "1TB"
+            })
     void anythingElseIsRefusedInOneSentence(String text) {
-        IllegalArgumentException refusal = assertThrows(IllegalArgumentException.class, () -> SharedBuffers.parse(text));
+        IllegalArgumentException refusal =
+                assertThrows(IllegalArgumentException.class, () -> SharedBuffers.parse(text));
         assertTrue(refusal.getMessage().contains(text), refusal.getMessage());
     }
 

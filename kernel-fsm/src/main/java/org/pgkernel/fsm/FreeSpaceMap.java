@@ -10,19 +10,24 @@ import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * The free space map of relations: for each heap block a category of free space, in a tree of pages of
- * the FSM fork.
+ * The free space map of relations: for each heap block a category of free space, in a tree of pages
+ * of the FSM fork.
  *
- * <p>The map is a hint and not WAL-logged of its own: redo of heap records keeps it roughly true, damaged
- * pages are taken as empty, and most changes mark the page dirty as a hint only. Instances own views of
- * pages: one thread each. Nothing allocates but the constructor. (PostgreSQL: freespace.c.)
+ * <p>The map is a hint and not WAL-logged of its own: redo of heap records keeps it roughly true,
+ * damaged pages are taken as empty, and most changes mark the page dirty as a hint only. Instances
+ * own views of pages: one thread each. Nothing allocates but the constructor. (PostgreSQL:
+ * freespace.c.)
  */
 public final class FreeSpaceMap {
     /** Bytes of free space a category stands for. (PostgreSQL: FSM_CAT_STEP.) */
     public static final int CATEGORY_STEP = Page.SIZE / 256;
 
-    /** Free space from which on a page is in the top category, bytes: the largest heap tuple. (PostgreSQL: MaxFSMRequestSize.) */
-    public static final int MAX_REQUEST = Page.SIZE - Page.maxAlign(Page.HEADER_SIZE + Page.ITEM_ID_SIZE);
+    /**
+     * Free space from which on a page is in the top category, bytes: the largest heap tuple.
+     * (PostgreSQL: MaxFSMRequestSize.)
+     */
+    public static final int MAX_REQUEST =
+            Page.SIZE - Page.maxAlign(Page.HEADER_SIZE + Page.ITEM_ID_SIZE);
 
     private final UnsafeBuffer page = new UnsafeBuffer(0L, 0);
     private final UnsafeBuffer[] levelPages = new UnsafeBuffer[FsmAddress.TREE_DEPTH];
@@ -34,7 +39,10 @@ public final class FreeSpaceMap {
         }
     }
 
-    /** The category of a page with so many bytes free, rounded down. (PostgreSQL: fsm_space_avail_to_cat.) */
+    /**
+     * The category of a page with so many bytes free, rounded down. (PostgreSQL:
+     * fsm_space_avail_to_cat.)
+     */
     public static int category(int freeBytes) {
         if (freeBytes >= MAX_REQUEST) {
             return 255;
@@ -48,13 +56,16 @@ public final class FreeSpaceMap {
     }
 
     /**
-     * Records a heap page's free space in its leaf page, which is made if it does not exist. Upper levels
-     * stay as they are until the next vacuum. Holds no other lock. (PostgreSQL: XLogRecordPageWithFreeSpace.)
+     * Records a heap page's free space in its leaf page, which is made if it does not exist. Upper
+     * levels stay as they are until the next vacuum. Holds no other lock. (PostgreSQL:
+     * XLogRecordPageWithFreeSpace.)
      */
-    public void recordInRedo(RedoContext context, int spc, int db, int rel, int heapBlock, int freeBytes) {
+    public void recordInRedo(
+            RedoContext context, int spc, int db, int rel, int heapBlock, int freeBytes) {
         BufferPool pool = context.pool();
         int block = FsmAddress.block(FsmAddress.BOTTOM_LEVEL, FsmAddress.leafOf(heapBlock));
-        int buffer = context.readExtended(spc, db, rel, ForkNumber.FSM, block, ReadMode.ZERO_ON_ERROR);
+        int buffer =
+                context.readExtended(spc, db, rel, ForkNumber.FSM, block, ReadMode.ZERO_ON_ERROR);
         pool.lockExclusive(buffer);
         pool.wrap(buffer, page);
         if (Page.isNew(page)) {
@@ -68,10 +79,12 @@ public final class FreeSpaceMap {
     }
 
     /**
-     * The recorded category of a heap block, 0 when the map does not reach it. (PostgreSQL: GetRecordedFreeSpace, which answers in bytes.)
+     * The recorded category of a heap block, 0 when the map does not reach it. (PostgreSQL:
+     * GetRecordedFreeSpace, which answers in bytes.)
      */
     public int recordedCategory(BufferPool pool, SmgrRelation relation, int heapBlock) {
-        int buffer = read(pool, relation, FsmAddress.BOTTOM_LEVEL, FsmAddress.leafOf(heapBlock), page);
+        int buffer =
+                read(pool, relation, FsmAddress.BOTTOM_LEVEL, FsmAddress.leafOf(heapBlock), page);
         if (buffer < 0) {
             return 0;
         }
@@ -83,9 +96,9 @@ public final class FreeSpaceMap {
     /**
      * Clears the slots of heap blocks from {@code heapBlocks} on in the last leaf page that stays.
      *
-     * @return the fork's new number of blocks, to which the caller truncates it and then calls {@link
-     *     #vacuumRange}; {@link BlockNumber#INVALID} when there is nothing to truncate. (PostgreSQL:
-     *     FreeSpaceMapPrepareTruncateRel.)
+     * @return the fork's new number of blocks, to which the caller truncates it and then calls
+     *     {@link #vacuumRange}; {@link BlockNumber#INVALID} when there is nothing to truncate.
+     *     (PostgreSQL: FreeSpaceMapPrepareTruncateRel.)
      */
     public int prepareTruncate(BufferPool pool, SmgrRelation relation, int heapBlocks) {
         if (!relation.exists(ForkNumber.FSM)) {
@@ -111,9 +124,11 @@ public final class FreeSpaceMap {
     }
 
     /**
-     * Brings the upper levels over heap blocks {@code start} to {@code end - 1} in line with the leaves.
+     * Brings the upper levels over heap blocks {@code start} to {@code end - 1} in line with the
+     * leaves.
      *
-     * @param end exclusive; {@link BlockNumber#INVALID} for the rest of the relation. (PostgreSQL: FreeSpaceMapVacuumRange.)
+     * @param end exclusive; {@link BlockNumber#INVALID} for the rest of the relation. (PostgreSQL:
+     *     FreeSpaceMapVacuumRange.)
      */
     public void vacuumRange(BufferPool pool, SmgrRelation relation, int start, int end) {
         if (Integer.compareUnsigned(end, start) > 0) {
@@ -121,8 +136,17 @@ public final class FreeSpaceMap {
         }
     }
 
-    /** @return the page's greatest category; {@link #endOfMap} tells whether the page exists. (PostgreSQL: fsm_vacuum_page.) */
-    private int vacuumPage(BufferPool pool, SmgrRelation relation, int level, int logicalPage, int start, int end) {
+    /**
+     * @return the page's greatest category; {@link #endOfMap} tells whether the page exists.
+     *     (PostgreSQL: fsm_vacuum_page.)
+     */
+    private int vacuumPage(
+            BufferPool pool,
+            SmgrRelation relation,
+            int level,
+            int logicalPage,
+            int start,
+            int end) {
         UnsafeBuffer view = levelPages[level];
         int buffer = read(pool, relation, level, logicalPage, view);
         endOfMap = buffer < 0;
@@ -140,7 +164,13 @@ public final class FreeSpaceMap {
     }
 
     private void vacuumChildren(
-            BufferPool pool, SmgrRelation relation, int level, int logicalPage, int start, int end, int buffer) {
+            BufferPool pool,
+            SmgrRelation relation,
+            int level,
+            int logicalPage,
+            int start,
+            int end,
+            int buffer) {
         UnsafeBuffer view = levelPages[level];
         int startPage = FsmAddress.leafOf(start);
         int endPage = FsmAddress.leafOf(end - 1);
@@ -152,13 +182,22 @@ public final class FreeSpaceMap {
             endSlot = FsmAddress.parentSlot(endPage);
             endPage = FsmAddress.parentPage(endPage);
         }
-        int first = startPage == logicalPage ? startSlot : startPage > logicalPage ? FsmPage.SLOTS : 0;
-        int last = endPage == logicalPage ? endSlot : endPage > logicalPage ? FsmPage.SLOTS - 1 : -1;
+        int first =
+                startPage == logicalPage ? startSlot : startPage > logicalPage ? FsmPage.SLOTS : 0;
+        int last =
+                endPage == logicalPage ? endSlot : endPage > logicalPage ? FsmPage.SLOTS - 1 : -1;
         boolean past = false;
         for (int slot = first; slot <= last; slot++) {
             int child = 0;
             if (!past) {
-                child = vacuumPage(pool, relation, level - 1, FsmAddress.childPage(logicalPage, slot), start, end);
+                child =
+                        vacuumPage(
+                                pool,
+                                relation,
+                                level - 1,
+                                FsmAddress.childPage(logicalPage, slot),
+                                start,
+                                end);
                 past = endOfMap;
             }
             if (FsmPage.avail(view, slot) != child) {
@@ -170,8 +209,12 @@ public final class FreeSpaceMap {
         }
     }
 
-    /** The page, pinned, formatted if it was zeros, in {@code view}; -1 past the end of the fork. (PostgreSQL: fsm_readbuf.) */
-    private int read(BufferPool pool, SmgrRelation relation, int level, int logicalPage, UnsafeBuffer view) {
+    /**
+     * The page, pinned, formatted if it was zeros, in {@code view}; -1 past the end of the fork.
+     * (PostgreSQL: fsm_readbuf.)
+     */
+    private int read(
+            BufferPool pool, SmgrRelation relation, int level, int logicalPage, UnsafeBuffer view) {
         int block = FsmAddress.block(level, logicalPage);
         return MapPages.read(pool, relation, ForkNumber.FSM, block, view);
     }

@@ -3,8 +3,8 @@ package org.pgkernel.fsm;
 import org.pgkernel.base.BlockNumber;
 
 /**
- * Where a page of the free space map lies in its fork. Three levels of pages; a page's logical number
- * counts the pages of its level from the left; the fork holds them depth first:
+ * Where a page of the free space map lies in its fork. Three levels of pages; a page's logical
+ * number counts the pages of its level from the left; the fork holds them depth first:
  *
  * <pre>
  *   block 0  root            level 2, page 0

@@ -5,8 +5,8 @@ import org.agrona.MutableDirectBuffer;
 import org.pgkernel.base.Page;
 
 /**
- * A page of the free space map: a binary tree of one-byte categories in an array, each inner node the
- * greater of its children. The leaves are the page's slots.
+ * A page of the free space map: a binary tree of one-byte categories in an array, each inner node
+ * the greater of its children. The leaves are the page's slots.
  *
  * <pre>
  *    0 page header, 24
@@ -16,7 +16,8 @@ import org.pgkernel.base.Page;
  * 8192
  * </pre>
  *
- * The caller holds the page's exclusive lock where a method changes it. (PostgreSQL: fsm_internals.h, fsmpage.c.)
+ * The caller holds the page's exclusive lock where a method changes it. (PostgreSQL:
+ * fsm_internals.h, fsmpage.c.)
  */
 final class FsmPage {
     static final int NEXT_SLOT_OFFSET = Page.HEADER_SIZE;
@@ -68,7 +69,10 @@ final class FsmPage {
         return true;
     }
 
-    /** Clears the slots from {@code firstSlot} on. @return false when they were clear. (PostgreSQL: fsm_truncate_avail.) */
+    /**
+     * Clears the slots from {@code firstSlot} on. @return false when they were clear. (PostgreSQL:
+     * fsm_truncate_avail.)
+     */
     static boolean truncateAvail(MutableDirectBuffer page, int firstSlot) {
         boolean changed = false;
         for (int at = INNER_NODES + firstSlot; at < NODES; at++) {

@@ -9,14 +9,15 @@ import org.pgkernel.smgr.ForkSize;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Reading of map pages: a damaged one counts as empty, since both maps may forget without harm, and one
- * of zeros is formatted, without being marked dirty. (PostgreSQL: fsm_readbuf, vm_readbuf.)
+ * Reading of map pages: a damaged one counts as empty, since both maps may forget without harm, and
+ * one of zeros is formatted, without being marked dirty. (PostgreSQL: fsm_readbuf, vm_readbuf.)
  */
 final class MapPages {
     private MapPages() {}
 
     /** The page, pinned, in {@code view}; -1 when the fork has no such block. */
-    static int read(BufferPool pool, SmgrRelation relation, ForkNumber fork, int block, UnsafeBuffer view) {
+    static int read(
+            BufferPool pool, SmgrRelation relation, ForkNumber fork, int block, UnsafeBuffer view) {
         if (!hasBlock(relation, fork, block)) {
             return -1;
         }

@@ -69,9 +69,9 @@ final class StorageRedo implements ResourceManager {
     /**
      * Cuts the forks that the flags name.
      *
-     * <p>The minimum recovery point goes first: once a file is shorter there is no way back before this
-     * record. All forks' buffers go in one call, before any file shrinks, so that none is written past
-     * the new end. (FSM-6)
+     * <p>The minimum recovery point goes first: once a file is shorter there is no way back before
+     * this record. All forks' buffers go in one call, before any file shrinks, so that none is
+     * written past the new end. (FSM-6)
      */
     private void truncate(WalRecord record, RedoContext context) {
         requireLength(record, StorageRecords.TRUNCATE_SIZE);
@@ -100,7 +100,8 @@ final class StorageRedo implements ResourceManager {
                 vacuumMap = true;
             }
         }
-        if ((flags & StorageRecords.TRUNCATE_VM) != 0 && relation.exists(ForkNumber.VISIBILITY_MAP)) {
+        if ((flags & StorageRecords.TRUNCATE_VM) != 0
+                && relation.exists(ForkNumber.VISIBILITY_MAP)) {
             int mapBlocks = visibilityMap.prepareTruncate(pool, relation, heapBlocks);
             if (mapBlocks != BlockNumber.INVALID) {
                 count = add(count, ForkNumber.VISIBILITY_MAP, mapBlocks);
@@ -125,7 +126,8 @@ final class StorageRedo implements ResourceManager {
 
     private static void requireLength(WalRecord record, int length) {
         if (record.dataLength() < length) {
-            throw damaged("Storage record of " + record.dataLength() + " bytes is too short", record);
+            throw damaged(
+                    "Storage record of " + record.dataLength() + " bytes is too short", record);
         }
     }
 

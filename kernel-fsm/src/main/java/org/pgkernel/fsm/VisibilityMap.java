@@ -10,17 +10,17 @@ import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * The visibility map of relations: two bits a heap block, "all tuples visible to everybody" and "all
- * tuples frozen", in pages of the map's fork.
+ * The visibility map of relations: two bits a heap block, "all tuples visible to everybody" and
+ * "all tuples frozen", in pages of the map's fork.
  *
  * <pre>
  *   page header 24 | byte 0: heap blocks 0 1 2 3 from the low bits, two bits each | byte 1: 4 5 6 7 | …
  *   map byte = header + (heap block % 32672) / 4
  * </pre>
  *
- * <p>A set bit must be true; a clear bit says nothing. So a record that makes a tuple not visible clears
- * the bit even when the heap page has the change already. Instances own views and a page's memory: one
- * thread each. Nothing allocates but the constructor. (PostgreSQL: visibilitymap.c.)
+ * <p>A set bit must be true; a clear bit says nothing. So a record that makes a tuple not visible
+ * clears the bit even when the heap page has the change already. Instances own views and a page's
+ * memory: one thread each. Nothing allocates but the constructor. (PostgreSQL: visibilitymap.c.)
  */
 public final class VisibilityMap {
     /** All tuples of the block are visible to all transactions. */
@@ -47,7 +47,8 @@ public final class VisibilityMap {
 
     /** Offset of the byte in the page. */
     static int byteOffset(int heapBlock) {
-        return Page.HEADER_SIZE + (int) (BlockNumber.toLong(heapBlock) % BLOCKS_PER_PAGE) / BLOCKS_PER_BYTE;
+        return Page.HEADER_SIZE
+                + (int) (BlockNumber.toLong(heapBlock) % BLOCKS_PER_PAGE) / BLOCKS_PER_BYTE;
     }
 
     /** Position of the low one of the two bits in its byte. */
@@ -56,8 +57,9 @@ public final class VisibilityMap {
     }
 
     /**
-     * Clears bits of a heap block. The map's fork is made and extended as far as the block. The page's LSN
-     * stays. The caller holds no lock. (PostgreSQL: visibilitymap_pin, visibilitymap_clear.)
+     * Clears bits of a heap block. The map's fork is made and extended as far as the block. The
+     * page's LSN stays. The caller holds no lock. (PostgreSQL: visibilitymap_pin,
+     * visibilitymap_clear.)
      */
     public void clear(BufferPool pool, SmgrRelation relation, int heapBlock, int bits) {
         int buffer = pin(pool, relation, mapBlock(heapBlock));
@@ -74,10 +76,12 @@ public final class VisibilityMap {
     }
 
     /**
-     * Sets bits of a heap block on the formatted map page that holds them, and the page's LSN, as redo
-     * does. The caller holds the page's exclusive lock and marks it dirty when the answer is true.
+     * Sets bits of a heap block on the formatted map page that holds them, and the page's LSN, as
+     * redo does. The caller holds the page's exclusive lock and marks it dirty when the answer is
+     * true.
      *
-     * @return false when exactly these bits were set already; nothing changed then. (PostgreSQL: visibilitymap_set.)
+     * @return false when exactly these bits were set already; nothing changed then. (PostgreSQL:
+     *     visibilitymap_set.)
      */
     public static boolean set(UnsafeBuffer mapPage, int heapBlock, int bits, long lsn) {
         int at = byteOffset(heapBlock);
@@ -91,9 +95,13 @@ public final class VisibilityMap {
         return true;
     }
 
-    /** The bits of a heap block, 0 when the map does not reach it. (PostgreSQL: visibilitymap_get_status.) */
+    /**
+     * The bits of a heap block, 0 when the map does not reach it. (PostgreSQL:
+     * visibilitymap_get_status.)
+     */
     public int status(BufferPool pool, SmgrRelation relation, int heapBlock) {
-        int buffer = MapPages.read(pool, relation, ForkNumber.VISIBILITY_MAP, mapBlock(heapBlock), page);
+        int buffer =
+                MapPages.read(pool, relation, ForkNumber.VISIBILITY_MAP, mapBlock(heapBlock), page);
         if (buffer < 0) {
             return 0;
         }
@@ -106,7 +114,8 @@ public final class VisibilityMap {
      * Clears the bits of heap blocks from {@code heapBlocks} on in the last map page that stays.
      *
      * @return the fork's new number of blocks, to which the caller truncates it; {@link
-     *     BlockNumber#INVALID} when there is nothing to truncate. (PostgreSQL: visibilitymap_prepare_truncate.)
+     *     BlockNumber#INVALID} when there is nothing to truncate. (PostgreSQL:
+     *     visibilitymap_prepare_truncate.)
      */
     public int prepareTruncate(BufferPool pool, SmgrRelation relation, int heapBlocks) {
         if (!relation.exists(ForkNumber.VISIBILITY_MAP)) {
@@ -130,11 +139,15 @@ public final class VisibilityMap {
             pool.release(buffer);
         }
         boolean smaller =
-                Integer.compareUnsigned(relation.nblocks(ForkNumber.VISIBILITY_MAP), newBlocks) <= 0;
+                Integer.compareUnsigned(relation.nblocks(ForkNumber.VISIBILITY_MAP), newBlocks)
+                        <= 0;
         return smaller ? BlockNumber.INVALID : newBlocks;
     }
 
-    /** The map page, pinned, in {@link #page}; the fork is extended when it does not reach so far. (PostgreSQL: visibilitymap_pin.) */
+    /**
+     * The map page, pinned, in {@link #page}; the fork is extended when it does not reach so far.
+     * (PostgreSQL: visibilitymap_pin.)
+     */
     private int pin(BufferPool pool, SmgrRelation relation, int block) {
         if (!MapPages.hasBlock(relation, ForkNumber.VISIBILITY_MAP, block)) {
             extend(pool, relation, block);
@@ -144,7 +157,10 @@ public final class VisibilityMap {
         return buffer;
     }
 
-    /** Adds formatted, empty pages through {@code block}, straight to the file. (PostgreSQL: vm_extend.) */
+    /**
+     * Adds formatted, empty pages through {@code block}, straight to the file. (PostgreSQL:
+     * vm_extend.)
+     */
     private void extend(BufferPool pool, SmgrRelation relation, int block) {
         if (!relation.exists(ForkNumber.VISIBILITY_MAP)) {
             relation.create(ForkNumber.VISIBILITY_MAP, true);

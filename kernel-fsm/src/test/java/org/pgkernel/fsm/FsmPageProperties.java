@@ -14,7 +14,8 @@ final class FsmPageProperties {
     private final UnsafeBuffer page = new UnsafeBuffer(new byte[Page.SIZE]);
 
     @Property(tries = 60)
-    void everyInnerNodeIsTheGreaterOfItsChildren(@ForAll long seed, @ForAll @IntRange(min = 1, max = 300) int steps) {
+    void everyInnerNodeIsTheGreaterOfItsChildren(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 300) int steps) {
         Random random = new Random(seed);
         Page.init(page, 0);
         int[] model = new int[FsmPage.SLOTS];
@@ -28,7 +29,10 @@ final class FsmPageProperties {
                 }
                 assertEquals(changed, FsmPage.truncateAvail(page, first));
             } else {
-                int slot = random.nextBoolean() ? random.nextInt(FsmPage.SLOTS) : FsmPage.SLOTS - 1 - random.nextInt(8);
+                int slot =
+                        random.nextBoolean()
+                                ? random.nextInt(FsmPage.SLOTS)
+                                : FsmPage.SLOTS - 1 - random.nextInt(8);
                 int category = random.nextInt(256);
                 assertEquals(model[slot] != category, FsmPage.setAvail(page, slot, category));
                 model[slot] = category;

@@ -45,7 +45,13 @@ final class MapsOnDiskTest {
         Files.createDirectories(directory.resolve("base/5"));
         PosixDisk disk = new PosixDisk();
         String path = directory.toString();
-        smgr = new StorageManager(disk, path, StorageManager.SEGMENT_BLOCKS, SizePolicy.RECOVERY_ONLY, new SyncRequests(disk, path));
+        smgr =
+                new StorageManager(
+                        disk,
+                        path,
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.RECOVERY_ONLY,
+                        new SyncRequests(disk, path));
         smgr.inRecovery(true);
         pool = BufferPool.open(64, smgr, lsn -> {}, checksums, DropStrategy.LOOKUP);
         relation = smgr.open(RelFileLocator.DEFAULT_TABLESPACE, 5, 7);
@@ -86,7 +92,12 @@ final class MapsOnDiskTest {
     }
 
     private int rootSlot(int level, int logicalPage, int slot) {
-        int buffer = pool.read(relation, ForkNumber.FSM, FsmAddress.block(level, logicalPage), ReadMode.NORMAL);
+        int buffer =
+                pool.read(
+                        relation,
+                        ForkNumber.FSM,
+                        FsmAddress.block(level, logicalPage),
+                        ReadMode.NORMAL);
         pool.wrap(buffer, page);
         int category = FsmPage.avail(page, slot);
         pool.release(buffer);
@@ -125,11 +136,16 @@ final class MapsOnDiskTest {
     @Test
     void truncationAtALeafBoundaryNeedsNoTail() throws IOException {
         open(false);
-        assertEquals(BlockNumber.INVALID, freeSpaceMap.prepareTruncate(pool, relation, 4069), "no fork");
+        assertEquals(
+                BlockNumber.INVALID, freeSpaceMap.prepareTruncate(pool, relation, 4069), "no fork");
         makeMap(2);
         assertEquals(3, freeSpaceMap.prepareTruncate(pool, relation, 4069));
-        assertEquals(BlockNumber.INVALID, freeSpaceMap.prepareTruncate(pool, relation, 3 * 4069), "smaller already");
-        assertEquals(BlockNumber.INVALID, freeSpaceMap.prepareTruncate(pool, relation, 3 * 4069 + 5));
+        assertEquals(
+                BlockNumber.INVALID,
+                freeSpaceMap.prepareTruncate(pool, relation, 3 * 4069),
+                "smaller already");
+        assertEquals(
+                BlockNumber.INVALID, freeSpaceMap.prepareTruncate(pool, relation, 3 * 4069 + 5));
     }
 
     @Test
@@ -157,7 +173,8 @@ final class MapsOnDiskTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    @DisplayName("C14 the tail that a truncation clears in recovery reaches the disk, with checksums and without")
+    @DisplayName(
+            "C14 the tail that a truncation clears in recovery reaches the disk, with checksums and without")
     void theClearedTailOfBothMapsReachesTheDisk(boolean checksums) throws IOException {
         open(checksums);
         makeMap(1);
@@ -172,7 +189,9 @@ final class MapsOnDiskTest {
         UnsafeBuffer leaf = new UnsafeBuffer(file("_fsm"), 2 * 8192, 8192);
         UnsafeBuffer map = new UnsafeBuffer(file("_vm"), 0, 8192);
         for (int block = 5; block < 15; block++) {
-            int bits = map.getByte(VisibilityMap.byteOffset(block)) >>> VisibilityMap.bitOffset(block) & 3;
+            int bits =
+                    map.getByte(VisibilityMap.byteOffset(block)) >>> VisibilityMap.bitOffset(block)
+                            & 3;
             assertEquals(block < 10 ? 200 : 0, FsmPage.avail(leaf, block), "block " + block);
             assertEquals(block < 10 ? VisibilityMap.ALL_VISIBLE : 0, bits, "block " + block);
         }
@@ -193,13 +212,20 @@ final class MapsOnDiskTest {
             UnsafeBuffer expected = new UnsafeBuffer(new byte[8192]);
             Page.init(expected, 0);
             Page.setChecksum(expected, PageChecksum.compute(expected, block));
-            assertArrayEquals(expected.byteArray(), Arrays.copyOfRange(file, block * 8192, (block + 1) * 8192));
+            assertArrayEquals(
+                    expected.byteArray(),
+                    Arrays.copyOfRange(file, block * 8192, (block + 1) * 8192));
             assertTrue(Page.checksum(map) != 0);
         }
     }
 
     private void setBits(int heapBlock, int bits) {
-        int buffer = pool.read(relation, ForkNumber.VISIBILITY_MAP, VisibilityMap.mapBlock(heapBlock), ReadMode.NORMAL);
+        int buffer =
+                pool.read(
+                        relation,
+                        ForkNumber.VISIBILITY_MAP,
+                        VisibilityMap.mapBlock(heapBlock),
+                        ReadMode.NORMAL);
         pool.lockExclusive(buffer);
         pool.wrap(buffer, page);
         assertTrue(VisibilityMap.set(page, heapBlock, bits, 9));
@@ -227,7 +253,8 @@ final class MapsOnDiskTest {
     @Test
     void truncationClearsTheBitsOfTheTail() throws IOException {
         open(false);
-        assertEquals(BlockNumber.INVALID, visibilityMap.prepareTruncate(pool, relation, 5), "no fork");
+        assertEquals(
+                BlockNumber.INVALID, visibilityMap.prepareTruncate(pool, relation, 5), "no fork");
         visibilityMap.clear(pool, relation, 40_000, VisibilityMap.VALID_BITS);
         for (int block = 4; block < 20; block++) {
             setBits(block, VisibilityMap.VALID_BITS);

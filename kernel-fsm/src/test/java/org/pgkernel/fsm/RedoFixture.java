@@ -58,7 +58,13 @@ final class RedoFixture implements AutoCloseable {
         }
         PosixDisk disk = new PosixDisk();
         String path = directory.toString();
-        smgr = new StorageManager(disk, path, StorageManager.SEGMENT_BLOCKS, SizePolicy.RECOVERY_ONLY, new SyncRequests(disk, path));
+        smgr =
+                new StorageManager(
+                        disk,
+                        path,
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.RECOVERY_ONLY,
+                        new SyncRequests(disk, path));
         smgr.inRecovery(true);
         pool = BufferPool.open(128, smgr, lsn -> {}, checksums, DropStrategy.LOOKUP);
         context = RedoContext.standalone(pool, null);

@@ -36,18 +36,26 @@ final class StorageRedoTest {
     }
 
     private RedoFixture truncate(int blocks, int flags) {
-        UnsafeBuffer main = RedoFixture.part(blocks, RedoFixture.SPC, RedoFixture.DB, RedoFixture.REL, flags);
+        UnsafeBuffer main =
+                RedoFixture.part(blocks, RedoFixture.SPC, RedoFixture.DB, RedoFixture.REL, flags);
         return redo.begin(StorageRecords.RMID, StorageRecords.TRUNCATE, 0, main).apply(storage);
     }
 
     private RedoFixture create(int fork) {
-        UnsafeBuffer main = RedoFixture.part(RedoFixture.SPC, RedoFixture.DB, RedoFixture.REL, fork);
+        UnsafeBuffer main =
+                RedoFixture.part(RedoFixture.SPC, RedoFixture.DB, RedoFixture.REL, fork);
         return redo.begin(StorageRecords.RMID, StorageRecords.CREATE, 0, main).apply(storage);
     }
 
     /** {@code heapBlocks} dirty heap pages, each with free space and visibility recorded. */
     private void fill(int heapBlocks) {
-        redo.context.readExtended(RedoFixture.SPC, RedoFixture.DB, RedoFixture.REL, ForkNumber.MAIN, heapBlocks - 1, ReadMode.ZERO_AND_LOCK);
+        redo.context.readExtended(
+                RedoFixture.SPC,
+                RedoFixture.DB,
+                RedoFixture.REL,
+                ForkNumber.MAIN,
+                heapBlocks - 1,
+                ReadMode.ZERO_AND_LOCK);
         int last = redo.pool.read(redo.relation, ForkNumber.MAIN, heapBlocks - 1, ReadMode.NORMAL);
         redo.pool.release(last);
         redo.pool.unlock(last);
@@ -56,8 +64,17 @@ final class StorageRedoTest {
         for (int block = 0; block < heapBlocks; block++) {
             int b = block;
             redo.change(ForkNumber.MAIN, block, page -> Page.init(page, 0));
-            freeSpaceMap.recordInRedo(redo.context, RedoFixture.SPC, RedoFixture.DB, RedoFixture.REL, block, 32 * (block + 1));
-            redo.change(ForkNumber.VISIBILITY_MAP, 0, page -> VisibilityMap.set(page, b, VisibilityMap.VALID_BITS, 1));
+            freeSpaceMap.recordInRedo(
+                    redo.context,
+                    RedoFixture.SPC,
+                    RedoFixture.DB,
+                    RedoFixture.REL,
+                    block,
+                    32 * (block + 1));
+            redo.change(
+                    ForkNumber.VISIBILITY_MAP,
+                    0,
+                    page -> VisibilityMap.set(page, b, VisibilityMap.VALID_BITS, 1));
         }
     }
 
@@ -124,7 +141,13 @@ final class StorageRedoTest {
     @Test
     void missingPagesOfTheTailAreForgotten() {
         create(0);
-        redo.context.readExtended(RedoFixture.SPC, RedoFixture.DB, RedoFixture.REL, ForkNumber.MAIN, 8, ReadMode.NORMAL);
+        redo.context.readExtended(
+                RedoFixture.SPC,
+                RedoFixture.DB,
+                RedoFixture.REL,
+                ForkNumber.MAIN,
+                8,
+                ReadMode.NORMAL);
         assertEquals(1, redo.context.missingPages());
         truncate(9, 7);
         assertEquals(1, redo.context.missingPages());
@@ -135,7 +158,8 @@ final class StorageRedoTest {
     @Test
     void damagedRecordsAreRefusedWithTheirLsn() {
         redo.begin(StorageRecords.RMID, StorageRecords.TRUNCATE, 0, RedoFixture.part(1, 2, 3));
-        String message = assertThrows(DamagedDataException.class, () -> redo.apply(storage)).getMessage();
+        String message =
+                assertThrows(DamagedDataException.class, () -> redo.apply(storage)).getMessage();
         assertTrue(message.contains("lsn=0/100028"), message);
         assertThrows(DamagedDataException.class, () -> create(4));
         assertThrows(DamagedDataException.class, () -> create(-1));

@@ -10,9 +10,14 @@ import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
-/** What Heap and Heap2 redo share. One thread; buffers 0 and 1 of the context are theirs during a record. */
+/**
+ * What Heap and Heap2 redo share. One thread; buffers 0 and 1 of the context are theirs during a
+ * record.
+ */
 abstract class AbstractHeapRedo implements ResourceManager {
-    /** Free space below which inserts and updates tell the free space map, bytes: a fifth of a page. */
+    /**
+     * Free space below which inserts and updates tell the free space map, bytes: a fifth of a page.
+     */
     private static final int LOW_SPACE = Page.SIZE / 5;
 
     final HeapPage pages = new HeapPage();
@@ -33,7 +38,8 @@ abstract class AbstractHeapRedo implements ResourceManager {
         } catch (DamagedDataException e) {
             throw e.getMessage().contains(" lsn=")
                     ? e
-                    : new DamagedDataException(e.getMessage() + " " + context.place(record, place), e);
+                    : new DamagedDataException(
+                            e.getMessage() + " " + context.place(record, place), e);
         } finally {
             context.buffer(0).release();
             context.buffer(1).release();
@@ -42,7 +48,8 @@ abstract class AbstractHeapRedo implements ResourceManager {
 
     static void require(WalRecord record, int mainLength, int blockId) {
         if (record.dataLength() < mainLength) {
-            throw new DamagedDataException("record data of " + record.dataLength() + " bytes is too short");
+            throw new DamagedDataException(
+                    "record data of " + record.dataLength() + " bytes is too short");
         }
         if (!record.hasBlock(blockId)) {
             throw new DamagedDataException("record has no block reference " + blockId);
@@ -73,7 +80,10 @@ abstract class AbstractHeapRedo implements ResourceManager {
         buffer.markDirty();
     }
 
-    /** Before the heap page is looked at: the map may need it even when the page has the change. Holds no lock. */
+    /**
+     * Before the heap page is looked at: the map may need it even when the page has the change.
+     * Holds no lock.
+     */
     final void clearVisibility(WalRecord record, RedoContext context, int block, int bits) {
         visibilityMap.clear(
                 context.pool(),
@@ -83,7 +93,8 @@ abstract class AbstractHeapRedo implements ResourceManager {
     }
 
     final void clearFrozenIfLocked(WalRecord record, RedoContext context) {
-        if ((record.data().getByte(HeapRecords.LOCK_FLAGS) & HeapRecords.LOCK_ALL_FROZEN_CLEARED) != 0) {
+        if ((record.data().getByte(HeapRecords.LOCK_FLAGS) & HeapRecords.LOCK_ALL_FROZEN_CLEARED)
+                != 0) {
             clearVisibility(record, context, record.blockNumber(0), VisibilityMap.ALL_FROZEN);
         }
     }
@@ -102,7 +113,12 @@ abstract class AbstractHeapRedo implements ResourceManager {
     final void recordIfLow(WalRecord record, RedoContext context, int block, int free) {
         if (free < LOW_SPACE) {
             freeSpaceMap.recordInRedo(
-                    context, record.blockSpc(0), record.blockDb(0), record.blockRel(0), block, free);
+                    context,
+                    record.blockSpc(0),
+                    record.blockDb(0),
+                    record.blockRel(0),
+                    block,
+                    free);
         }
     }
 }

@@ -12,7 +12,10 @@ import org.pgkernel.recovery.RedoBuffer;
 import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.wal.WalRecord;
 
-/** Redo of pruning, vacuum, freezing, the visibility map and bulk inserts. (PostgreSQL: heap2_redo, heapam.c.) */
+/**
+ * Redo of pruning, vacuum, freezing, the visibility map and bulk inserts. (PostgreSQL: heap2_redo,
+ * heapam.c.)
+ */
 final class Heap2Redo extends AbstractHeapRedo {
     @Override
     public int id() {
@@ -65,7 +68,8 @@ final class Heap2Redo extends AbstractHeapRedo {
         require(record, HeapRecords.PRUNE_SIZE, 0);
         RedoBuffer buffer = context.buffer(0);
         if (context.read(record, 0, ReadMode.NORMAL, true, buffer) == RedoAction.NEEDS_REDO) {
-            pages.prune(buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 2));
+            pages.prune(
+                    buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 2));
             finish(record, buffer);
         }
         releaseAndRecord(record, context, buffer);
@@ -75,13 +79,16 @@ final class Heap2Redo extends AbstractHeapRedo {
         require(record, HeapRecords.VACUUM_SIZE, 0);
         RedoBuffer buffer = context.buffer(0);
         if (context.read(record, 0, buffer) == RedoAction.NEEDS_REDO) {
-            HeapPage.vacuum(buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 2));
+            HeapPage.vacuum(
+                    buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 2));
             finish(record, buffer);
         }
         releaseAndRecord(record, context, buffer);
     }
 
-    /** The map learns the page's space whether or not the page was changed: it is not in the page. */
+    /**
+     * The map learns the page's space whether or not the page was changed: it is not in the page.
+     */
     private void releaseAndRecord(WalRecord record, RedoContext context, RedoBuffer buffer) {
         if (buffer.isValid()) {
             int free = PageItems.heapFreeSpace(buffer.page());
@@ -94,16 +101,18 @@ final class Heap2Redo extends AbstractHeapRedo {
         require(record, HeapRecords.FREEZE_SIZE, 0);
         RedoBuffer buffer = context.buffer(0);
         if (context.read(record, 0, buffer) == RedoAction.NEEDS_REDO) {
-            HeapPage.freeze(buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 1));
+            HeapPage.freeze(
+                    buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 1));
             finish(record, buffer);
         }
         buffer.release();
     }
 
     /**
-     * HEAP-3: never a map bit without the page's flag. The heap page comes first; its LSN moves only when
-     * hint changes are logged, for nothing else of the page was read. The map is set even when the heap page
-     * has gone or is newer: whatever clears the bit again is replayed after this.
+     * HEAP-3: never a map bit without the page's flag. The heap page comes first; its LSN moves
+     * only when hint changes are logged, for nothing else of the page was read. The map is set even
+     * when the heap page has gone or is newer: whatever clears the bit again is replayed after
+     * this.
      */
     private void visible(WalRecord record, RedoContext context) {
         require(record, HeapRecords.VISIBLE_SIZE, 0);
@@ -136,7 +145,8 @@ final class Heap2Redo extends AbstractHeapRedo {
 
     private static void setVisible(WalRecord record, RedoBuffer map, int block, int bits) {
         if (map.block() != VisibilityMap.mapBlock(block)) {
-            throw new DamagedDataException("wrong visibility map block for heap block " + Integer.toUnsignedString(block));
+            throw new DamagedDataException(
+                    "wrong visibility map block for heap block " + Integer.toUnsignedString(block));
         }
         UnsafeBuffer page = map.page();
         if (Page.isNew(page)) {
@@ -151,7 +161,8 @@ final class Heap2Redo extends AbstractHeapRedo {
         require(record, HeapRecords.MULTI_INSERT_SIZE, 0);
         DirectBuffer main = record.data();
         int block = record.blockNumber(0);
-        if ((main.getByte(HeapRecords.MULTI_INSERT_FLAGS) & HeapRecords.INSERT_ALL_VISIBLE_CLEARED) != 0) {
+        if ((main.getByte(HeapRecords.MULTI_INSERT_FLAGS) & HeapRecords.INSERT_ALL_VISIBLE_CLEARED)
+                != 0) {
             clearVisibility(record, context, block, VisibilityMap.VALID_BITS);
         }
         RedoBuffer buffer = context.buffer(0);

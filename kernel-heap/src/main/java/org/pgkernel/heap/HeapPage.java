@@ -19,13 +19,13 @@ import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.DamagedDataException;
 
 /**
- * What the heap's records do to a page, all but the LSN. The caller holds the page's exclusive lock, for
- * {@link #prune} a cleanup lock, and stamps the page when the call returns.
+ * What the heap's records do to a page, all but the LSN. The caller holds the page's exclusive
+ * lock, for {@link #prune} a cleanup lock, and stamps the page when the call returns.
  *
- * <p>HEAP-1: a call either makes its change or throws {@link DamagedDataException} (without the place) and
- * leaves all bytes outside the hole as they were, so that a page never carries half a record. Line
- * pointers and lengths of page and record are checked before anything is written; where a late failure
- * is possible the header and line pointers are saved first.
+ * <p>HEAP-1: a call either makes its change or throws {@link DamagedDataException} (without the
+ * place) and leaves all bytes outside the hole as they were, so that a page never carries half a
+ * record. Line pointers and lengths of page and record are checked before anything is written;
+ * where a late failure is possible the header and line pointers are saved first.
  *
  * <p>Owns scratch memory: one thread. Allocates nothing but in the constructor.
  */
@@ -35,7 +35,13 @@ final class HeapPage {
     private final UnsafeBuffer tuple = new UnsafeBuffer(new byte[Page.SIZE]);
 
     /** (PostgreSQL: heap_xlog_insert.) */
-    void insert(MutableDirectBuffer page, DirectBuffer main, DirectBuffer data, int length, int xid, int block) {
+    void insert(
+            MutableDirectBuffer page,
+            DirectBuffer main,
+            DirectBuffer data,
+            int length,
+            int xid,
+            int block) {
         int offnum = offsetNumber(main, HeapRecords.INSERT_OFFNUM);
         checkNewOffset(page, offnum);
         int bodyLength = length - HeapRecords.HEADER_SIZE;
@@ -48,7 +54,10 @@ final class HeapPage {
         insertFlags(page, main.getByte(HeapRecords.INSERT_FLAGS));
     }
 
-    /** @param init line pointers run from 1 and the record does not list them. (PostgreSQL: heap_xlog_multi_insert.) */
+    /**
+     * @param init line pointers run from 1 and the record does not list them. (PostgreSQL:
+     *     heap_xlog_multi_insert.)
+     */
     void multiInsert(
             MutableDirectBuffer page,
             DirectBuffer main,
@@ -60,17 +69,24 @@ final class HeapPage {
             boolean init) {
         int count = main.getShort(HeapRecords.MULTI_INSERT_NTUPLES) & 0xFFFF;
         if (!init && mainLength < HeapRecords.MULTI_INSERT_OFFSETS + 2 * count) {
-            throw new DamagedDataException("multi-insert record of " + mainLength + " bytes cannot list " + count + " line pointers");
+            throw new DamagedDataException(
+                    "multi-insert record of "
+                            + mainLength
+                            + " bytes cannot list "
+                            + count
+                            + " line pointers");
         }
         save(page);
         try {
             int at = 0;
             for (int i = 0; i < count; i++) {
-                int offnum = init ? i + 1 : offsetNumber(main, HeapRecords.MULTI_INSERT_OFFSETS + 2 * i);
+                int offnum =
+                        init ? i + 1 : offsetNumber(main, HeapRecords.MULTI_INSERT_OFFSETS + 2 * i);
                 at = multiInsertOne(page, data, at + 1 & ~1, length, offnum, xid, block);
             }
             if (at != length) {
-                throw new DamagedDataException("total tuple length mismatch: " + at + " of " + length);
+                throw new DamagedDataException(
+                        "total tuple length mismatch: " + at + " of " + length);
             }
         } catch (DamagedDataException e) {
             restore(page);
@@ -80,7 +96,13 @@ final class HeapPage {
     }
 
     private int multiInsertOne(
-            MutableDirectBuffer page, DirectBuffer data, int at, int length, int offnum, int xid, int block) {
+            MutableDirectBuffer page,
+            DirectBuffer data,
+            int at,
+            int length,
+            int offnum,
+            int xid,
+            int block) {
         checkNewOffset(page, offnum);
         if (length - at < HeapRecords.MULTI_TUPLE_SIZE) {
             throw new DamagedDataException("multi-insert record ends in a tuple's header");
@@ -105,7 +127,8 @@ final class HeapPage {
         int flags = main.getByte(HeapRecords.DELETE_FLAGS);
         int at = tupleAt(page, offnum);
         clearXmaxBits(page, at);
-        HeapTupleHeader.setInfomask2(page, at, HeapTupleHeader.infomask2(page, at) & ~HEAP_HOT_UPDATED);
+        HeapTupleHeader.setInfomask2(
+                page, at, HeapTupleHeader.infomask2(page, at) & ~HEAP_HOT_UPDATED);
         setInfobits(page, at, main.getByte(HeapRecords.DELETE_INFOBITS));
         if ((flags & HeapRecords.DELETE_IS_SUPER) == 0) {
             HeapTupleHeader.setXmax(page, at, main.getInt(HeapRecords.DELETE_XMAX));
@@ -126,10 +149,12 @@ final class HeapPage {
     }
 
     /**
-     * The old version of an updated tuple. Call after {@link #updateNew} when both are on one page, so that
-     * a new version that does not fit leaves the old one alone. (PostgreSQL: heap_xlog_update.)
+     * The old version of an updated tuple. Call after {@link #updateNew} when both are on one page,
+     * so that a new version that does not fit leaves the old one alone. (PostgreSQL:
+     * heap_xlog_update.)
      */
-    static void updateOld(MutableDirectBuffer page, DirectBuffer main, int xid, int newBlock, boolean hot) {
+    static void updateOld(
+            MutableDirectBuffer page, DirectBuffer main, int xid, int newBlock, boolean hot) {
         int at = tupleAt(page, offsetNumber(main, HeapRecords.UPDATE_OLD_OFFNUM));
         clearXmaxBits(page, at);
         int infomask2 = HeapTupleHeader.infomask2(page, at);
@@ -138,9 +163,11 @@ final class HeapPage {
         setInfobits(page, at, main.getByte(HeapRecords.UPDATE_OLD_INFOBITS));
         HeapTupleHeader.setXmax(page, at, main.getInt(HeapRecords.UPDATE_OLD_XMAX));
         HeapTupleHeader.setFirstCommand(page, at);
-        HeapTupleHeader.setCtid(page, at, newBlock, offsetNumber(main, HeapRecords.UPDATE_NEW_OFFNUM));
+        HeapTupleHeader.setCtid(
+                page, at, newBlock, offsetNumber(main, HeapRecords.UPDATE_NEW_OFFNUM));
         setPrunable(page, xid);
-        if ((main.getByte(HeapRecords.UPDATE_FLAGS) & HeapRecords.UPDATE_OLD_ALL_VISIBLE_CLEARED) != 0) {
+        if ((main.getByte(HeapRecords.UPDATE_FLAGS) & HeapRecords.UPDATE_OLD_ALL_VISIBLE_CLEARED)
+                != 0) {
             Page.clearAllVisible(page);
         }
     }
@@ -153,7 +180,8 @@ final class HeapPage {
     /**
      * The new version of an updated tuple.
      *
-     * @param samePage the old version is on this page too and may lend its first and last bytes. (PostgreSQL: heap_xlog_update.)
+     * @param samePage the old version is on this page too and may lend its first and last bytes.
+     *     (PostgreSQL: heap_xlog_update.)
      */
     void updateNew(
             MutableDirectBuffer page,
@@ -175,9 +203,17 @@ final class HeapPage {
         }
     }
 
-    /** Puts the new version together in {@link #tuple}: bitmap, prefix of the old, data, suffix of the old. @return its length */
+    /**
+     * Puts the new version together in {@link #tuple}: bitmap, prefix of the old, data, suffix of
+     * the old. @return its length
+     */
     private int assembleNew(
-            DirectBuffer page, DirectBuffer main, DirectBuffer data, int length, int flags, boolean samePage) {
+            DirectBuffer page,
+            DirectBuffer main,
+            DirectBuffer data,
+            int length,
+            int flags,
+            boolean samePage) {
         boolean hasPrefix = (flags & HeapRecords.UPDATE_PREFIX_FROM_OLD) != 0;
         boolean hasSuffix = (flags & HeapRecords.UPDATE_SUFFIX_FROM_OLD) != 0;
         int header = (hasPrefix ? 2 : 0) + (hasSuffix ? 2 : 0);
@@ -192,7 +228,8 @@ final class HeapPage {
         if (hasPrefix || hasSuffix) {
             int oldOffnum = offsetNumber(main, HeapRecords.UPDATE_OLD_OFFNUM);
             if (!samePage) {
-                throw new DamagedDataException("update record takes bytes from a tuple of another page");
+                throw new DamagedDataException(
+                        "update record takes bytes from a tuple of another page");
             }
             old = tupleAt(page, oldOffnum);
             oldLength = Page.lpLength(Page.itemId(page, oldOffnum));
@@ -204,7 +241,8 @@ final class HeapPage {
             int bitmap = HeapTupleHeader.hoff(tuple, 0) - HeapTupleHeader.SIZE;
             int oldData = HeapTupleHeader.hoff(page, old);
             if (bitmap < 0 || bitmap > bodyLength || oldData + prefix > oldLength) {
-                throw new DamagedDataException("update record takes " + prefix + " bytes from a tuple of " + oldLength);
+                throw new DamagedDataException(
+                        "update record takes " + prefix + " bytes from a tuple of " + oldLength);
             }
             tuple.putBytes(to, data, from, bitmap);
             tuple.putBytes(to + bitmap, page, old + oldData, prefix);
@@ -214,7 +252,8 @@ final class HeapPage {
         }
         to += bodyLength + prefix;
         if (suffix > oldLength) {
-            throw new DamagedDataException("update record takes " + suffix + " bytes from a tuple of " + oldLength);
+            throw new DamagedDataException(
+                    "update record takes " + suffix + " bytes from a tuple of " + oldLength);
         }
         if (suffix > 0) {
             tuple.putBytes(to, page, old + oldLength - suffix, suffix);
@@ -235,7 +274,8 @@ final class HeapPage {
         clearXmaxBits(page, at);
         setInfobits(page, at, main.getByte(HeapRecords.LOCK_INFOBITS));
         if (HeapTupleHeader.isLockedOnly(HeapTupleHeader.infomask(page, at))) {
-            HeapTupleHeader.setInfomask2(page, at, HeapTupleHeader.infomask2(page, at) & ~HEAP_HOT_UPDATED);
+            HeapTupleHeader.setInfomask2(
+                    page, at, HeapTupleHeader.infomask2(page, at) & ~HEAP_HOT_UPDATED);
             HeapTupleHeader.setCtid(page, at, block, offnum);
         }
         HeapTupleHeader.setXmax(page, at, main.getInt(HeapRecords.LOCK_XMAX));
@@ -251,13 +291,15 @@ final class HeapPage {
     }
 
     /** (PostgreSQL: heap_xlog_inplace.) */
-    static void inplace(MutableDirectBuffer page, DirectBuffer main, DirectBuffer data, int length) {
+    static void inplace(
+            MutableDirectBuffer page, DirectBuffer main, DirectBuffer data, int length) {
         int offnum = offsetNumber(main, HeapRecords.INPLACE_OFFNUM);
         int at = tupleAt(page, offnum);
         int hoff = HeapTupleHeader.hoff(page, at);
         int oldLength = Page.lpLength(Page.itemId(page, offnum)) - hoff;
         if (oldLength != length) {
-            throw new DamagedDataException("wrong tuple length: " + length + " in place of " + oldLength);
+            throw new DamagedDataException(
+                    "wrong tuple length: " + length + " in place of " + oldLength);
         }
         page.putBytes(at + hoff, data, 0, length);
     }
@@ -266,7 +308,8 @@ final class HeapPage {
     static void freeze(MutableDirectBuffer page, DirectBuffer main, DirectBuffer data, int length) {
         int count = main.getShort(HeapRecords.FREEZE_NTUPLES) & 0xFFFF;
         if (length < count * HeapRecords.FREEZE_PLAN_SIZE) {
-            throw new DamagedDataException("freeze record of " + length + " bytes cannot hold " + count + " plans");
+            throw new DamagedDataException(
+                    "freeze record of " + length + " bytes cannot hold " + count + " plans");
         }
         for (int i = 0; i < count; i++) {
             int plan = i * HeapRecords.FREEZE_PLAN_SIZE;
@@ -283,8 +326,10 @@ final class HeapPage {
             if ((flags & HeapRecords.INVALID_XVAC) != 0) {
                 HeapTupleHeader.setXvac(page, at, TransactionId.INVALID);
             }
-            HeapTupleHeader.setInfomask(page, at, data.getShort(plan + HeapRecords.FREEZE_PLAN_INFOMASK));
-            HeapTupleHeader.setInfomask2(page, at, data.getShort(plan + HeapRecords.FREEZE_PLAN_INFOMASK2));
+            HeapTupleHeader.setInfomask(
+                    page, at, data.getShort(plan + HeapRecords.FREEZE_PLAN_INFOMASK));
+            HeapTupleHeader.setInfomask2(
+                    page, at, data.getShort(plan + HeapRecords.FREEZE_PLAN_INFOMASK2));
         }
     }
 
@@ -295,13 +340,19 @@ final class HeapPage {
         int numbers = length / 2;
         int unusedFrom = 2 * redirected + dead;
         if (unusedFrom > numbers) {
-            throw new DamagedDataException("prune record of " + length + " bytes cannot hold " + unusedFrom + " line pointers");
+            throw new DamagedDataException(
+                    "prune record of "
+                            + length
+                            + " bytes cannot hold "
+                            + unusedFrom
+                            + " line pointers");
         }
         checkLinePointers(page, data, numbers);
         save(page);
         for (int i = 0; i < redirected; i++) {
             int target = offsetNumber(data, 4 * i + 2);
-            Page.setItemId(page, offsetNumber(data, 4 * i), Page.packItemId(target, Page.LP_REDIRECT, 0));
+            Page.setItemId(
+                    page, offsetNumber(data, 4 * i), Page.packItemId(target, Page.LP_REDIRECT, 0));
         }
         for (int i = 2 * redirected; i < unusedFrom; i++) {
             Page.setItemId(page, offsetNumber(data, 2 * i), Page.packItemId(0, Page.LP_DEAD, 0));
@@ -321,7 +372,12 @@ final class HeapPage {
     static void vacuum(MutableDirectBuffer page, DirectBuffer main, DirectBuffer data, int length) {
         int count = main.getShort(HeapRecords.VACUUM_NUNUSED) & 0xFFFF;
         if (length < 2 * count) {
-            throw new DamagedDataException("vacuum record of " + length + " bytes cannot hold " + count + " line pointers");
+            throw new DamagedDataException(
+                    "vacuum record of "
+                            + length
+                            + " bytes cannot hold "
+                            + count
+                            + " line pointers");
         }
         checkLinePointers(page, data, count);
         for (int i = 0; i < count; i++) {
@@ -365,13 +421,19 @@ final class HeapPage {
     private static void checkNewOffset(DirectBuffer page, int offnum) {
         PageItems.checkPointers(page, false);
         if (offnum < PageItems.FIRST_OFFSET_NUMBER || offnum > Page.maxOffsetNumber(page) + 1) {
-            throw new DamagedDataException("invalid max offset number: " + offnum + " after " + Page.maxOffsetNumber(page));
+            throw new DamagedDataException(
+                    "invalid max offset number: "
+                            + offnum
+                            + " after "
+                            + Page.maxOffsetNumber(page));
         }
     }
 
     private static void checkTupleLength(int bodyLength, int more) {
-        if (bodyLength < 0 || bodyLength + more > HeapTupleHeader.MAX_TUPLE_SIZE - HeapTupleHeader.SIZE) {
-            throw new DamagedDataException("impossible tuple length " + (HeapTupleHeader.SIZE + bodyLength + more));
+        if (bodyLength < 0
+                || bodyLength + more > HeapTupleHeader.MAX_TUPLE_SIZE - HeapTupleHeader.SIZE) {
+            throw new DamagedDataException(
+                    "impossible tuple length " + (HeapTupleHeader.SIZE + bodyLength + more));
         }
     }
 
@@ -389,8 +451,10 @@ final class HeapPage {
     }
 
     private void addTuple(MutableDirectBuffer page, int length, int offnum) {
-        if (PageItems.addItem(page, tuple, 0, length, offnum, true, true) == PageItems.INVALID_OFFSET_NUMBER) {
-            throw new DamagedDataException("failed to add tuple of " + length + " bytes at line pointer " + offnum);
+        if (PageItems.addItem(page, tuple, 0, length, offnum, true, true)
+                == PageItems.INVALID_OFFSET_NUMBER) {
+            throw new DamagedDataException(
+                    "failed to add tuple of " + length + " bytes at line pointer " + offnum);
         }
     }
 
@@ -404,15 +468,20 @@ final class HeapPage {
     }
 
     private static void clearXmaxBits(MutableDirectBuffer page, int at) {
-        HeapTupleHeader.setInfomask(page, at, HeapTupleHeader.infomask(page, at) & ~(HEAP_XMAX_BITS | HEAP_MOVED));
-        HeapTupleHeader.setInfomask2(page, at, HeapTupleHeader.infomask2(page, at) & ~HEAP_KEYS_UPDATED);
+        HeapTupleHeader.setInfomask(
+                page, at, HeapTupleHeader.infomask(page, at) & ~(HEAP_XMAX_BITS | HEAP_MOVED));
+        HeapTupleHeader.setInfomask2(
+                page, at, HeapTupleHeader.infomask2(page, at) & ~HEAP_KEYS_UPDATED);
     }
 
     /** (PostgreSQL: fix_infomask_from_infobits; a share lock is both lock bits.) */
     private static void setInfobits(MutableDirectBuffer page, int at, int infobits) {
         int infomask =
                 HeapTupleHeader.infomask(page, at)
-                        & ~(HEAP_XMAX_IS_MULTI | HEAP_XMAX_LOCK_ONLY | HEAP_XMAX_KEYSHR_LOCK | HEAP_XMAX_EXCL_LOCK);
+                        & ~(HEAP_XMAX_IS_MULTI
+                                | HEAP_XMAX_LOCK_ONLY
+                                | HEAP_XMAX_KEYSHR_LOCK
+                                | HEAP_XMAX_EXCL_LOCK);
         int infomask2 = HeapTupleHeader.infomask2(page, at) & ~HEAP_KEYS_UPDATED;
         infomask |= (infobits & HeapRecords.XMAX_IS_MULTI) != 0 ? HEAP_XMAX_IS_MULTI : 0;
         infomask |= (infobits & HeapRecords.XMAX_LOCK_ONLY) != 0 ? HEAP_XMAX_LOCK_ONLY : 0;
@@ -423,7 +492,10 @@ final class HeapPage {
         HeapTupleHeader.setInfomask2(page, at, infomask2);
     }
 
-    /** Remembers the oldest transaction that may have left something to prune. (PostgreSQL: PageSetPrunable.) */
+    /**
+     * Remembers the oldest transaction that may have left something to prune. (PostgreSQL:
+     * PageSetPrunable.)
+     */
     private static void setPrunable(MutableDirectBuffer page, int xid) {
         int old = Page.pruneXid(page);
         if (!TransactionId.isValid(old) || TransactionId.precedes(xid, old)) {

@@ -1,8 +1,8 @@
 package org.pgkernel.heap;
 
 /**
- * Layout of the Heap and Heap2 resource managers' records: the main data ("main") and what belongs to
- * block reference 0 ("block"). Sizes are those of the fields without padding at the end.
+ * Layout of the Heap and Heap2 resource managers' records: the main data ("main") and what belongs
+ * to block reference 0 ("block"). Sizes are those of the fields without padding at the end.
  *
  * <pre>
  *   INSERT        main   0 offnum 2 | 2 flags 1

@@ -64,7 +64,8 @@ final class HeapRedo extends AbstractHeapRedo {
         require(record, HeapRecords.INSERT_SIZE, 0);
         DirectBuffer main = record.data();
         int block = record.blockNumber(0);
-        if ((main.getByte(HeapRecords.INSERT_FLAGS) & HeapRecords.INSERT_ALL_VISIBLE_CLEARED) != 0) {
+        if ((main.getByte(HeapRecords.INSERT_FLAGS) & HeapRecords.INSERT_ALL_VISIBLE_CLEARED)
+                != 0) {
             clearVisibility(record, context, block, VisibilityMap.VALID_BITS);
         }
         RedoBuffer buffer = context.buffer(0);
@@ -72,7 +73,12 @@ final class HeapRedo extends AbstractHeapRedo {
         int free = Page.SIZE;
         if (action == RedoAction.NEEDS_REDO) {
             pages.insert(
-                    buffer.page(), main, record.blockData(0), blockDataLength(record, HeapRecords.HEADER_SIZE), record.xid(), block);
+                    buffer.page(),
+                    main,
+                    record.blockData(0),
+                    blockDataLength(record, HeapRecords.HEADER_SIZE),
+                    record.xid(),
+                    block);
             free = PageItems.heapFreeSpace(buffer.page());
             finish(record, buffer);
         }
@@ -84,7 +90,8 @@ final class HeapRedo extends AbstractHeapRedo {
         require(record, HeapRecords.DELETE_SIZE, 0);
         DirectBuffer main = record.data();
         int block = record.blockNumber(0);
-        if ((main.getByte(HeapRecords.DELETE_FLAGS) & HeapRecords.DELETE_ALL_VISIBLE_CLEARED) != 0) {
+        if ((main.getByte(HeapRecords.DELETE_FLAGS) & HeapRecords.DELETE_ALL_VISIBLE_CLEARED)
+                != 0) {
             clearVisibility(record, context, block, VisibilityMap.VALID_BITS);
         }
         RedoBuffer buffer = context.buffer(0);
@@ -96,8 +103,9 @@ final class HeapRedo extends AbstractHeapRedo {
     }
 
     /**
-     * Both pages are read before either is changed and the old one is released last. PostgreSQL changes the
-     * old one first; the bytes come out the same, and a record or page found damaged here has changed nothing.
+     * Both pages are read before either is changed and the old one is released last. PostgreSQL
+     * changes the old one first; the bytes come out the same, and a record or page found damaged
+     * here has changed nothing.
      */
     private void update(WalRecord record, RedoContext context, boolean hot) {
         require(record, HeapRecords.UPDATE_SIZE, 0);
@@ -144,7 +152,8 @@ final class HeapRedo extends AbstractHeapRedo {
             newBuffer.release();
         }
         oldBuffer.release();
-        // Of the two versions of a HOT update one is dead after a crash: the space will be there again.
+        // Of the two versions of a HOT update one is dead after a crash: the space will be there
+        // again.
         if (!hot) {
             recordIfLow(record, context, newBlock, free);
         }
@@ -175,7 +184,8 @@ final class HeapRedo extends AbstractHeapRedo {
         require(record, HeapRecords.INPLACE_SIZE, 0);
         RedoBuffer buffer = context.buffer(0);
         if (context.read(record, 0, buffer) == RedoAction.NEEDS_REDO) {
-            HeapPage.inplace(buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 0));
+            HeapPage.inplace(
+                    buffer.page(), record.data(), record.blockData(0), blockDataLength(record, 0));
             finish(record, buffer);
         }
         buffer.release();

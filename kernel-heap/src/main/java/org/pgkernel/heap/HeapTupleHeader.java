@@ -89,7 +89,10 @@ public final class HeapTupleHeader {
         in.putInt(at + T_CID, xid);
     }
 
-    /** Command 0, not a combo one: redo knows no other. (PostgreSQL: HeapTupleHeaderSetCmin, HeapTupleHeaderSetCmax.) */
+    /**
+     * Command 0, not a combo one: redo knows no other. (PostgreSQL: HeapTupleHeaderSetCmin,
+     * HeapTupleHeaderSetCmax.)
+     */
     public static void setFirstCommand(MutableDirectBuffer in, int at) {
         in.putInt(at + T_CID, 0);
         setInfomask(in, at, infomask(in, at) & ~HEAP_COMBOCID);

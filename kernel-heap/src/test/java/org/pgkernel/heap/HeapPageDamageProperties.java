@@ -31,7 +31,8 @@ final class HeapPageDamageProperties {
             applyRandomRecord(random);
         } catch (DamagedDataException e) {
             if (lower <= upper && upper <= Page.SIZE) {
-                assertArrayEquals(Arrays.copyOf(before, lower), Arrays.copyOf(bytes, lower), e.getMessage());
+                assertArrayEquals(
+                        Arrays.copyOf(before, lower), Arrays.copyOf(bytes, lower), e.getMessage());
                 assertArrayEquals(
                         Arrays.copyOfRange(before, upper, Page.SIZE),
                         Arrays.copyOfRange(bytes, upper, Page.SIZE),
@@ -53,7 +54,8 @@ final class HeapPageDamageProperties {
         }
         for (int i = 1; i <= Page.maxOffsetNumber(page); i++) {
             if (random.nextInt(5) == 0) {
-                Page.setItemId(page, i, random.nextBoolean() ? 0 : Page.packItemId(0, Page.LP_DEAD, 0));
+                Page.setItemId(
+                        page, i, random.nextBoolean() ? 0 : Page.packItemId(0, Page.LP_DEAD, 0));
             }
         }
     }
@@ -61,7 +63,10 @@ final class HeapPageDamageProperties {
     private void damagePage(Random random) {
         for (int i = random.nextInt(3); i >= 0; i--) {
             int region = random.nextInt(3);
-            int at = region == 0 ? 10 + random.nextInt(10) : region == 1 ? 24 + random.nextInt(160) : random.nextInt(Page.SIZE);
+            int at =
+                    region == 0
+                            ? 10 + random.nextInt(10)
+                            : region == 1 ? 24 + random.nextInt(160) : random.nextInt(Page.SIZE);
             bytes[at] = (byte) random.nextInt();
         }
     }
@@ -78,7 +83,14 @@ final class HeapPageDamageProperties {
                 small(small(main, random, 4), random, 12);
                 if (length >= 9) {
                     HeapPage.checkOld(page, main);
-                    pages.updateNew(page, main, small(small(data, random, 0), random, 2), length, 9, 1, true);
+                    pages.updateNew(
+                            page,
+                            main,
+                            small(small(data, random, 0), random, 2),
+                            length,
+                            9,
+                            1,
+                            true);
                     HeapPage.updateOld(page, main, 9, 1, random.nextBoolean());
                 }
             }

@@ -79,7 +79,17 @@ final class HeapPageTest {
     @Test
     void insertBuildsTheHeaderFromTheRecord() {
         insert(1, 0, 0x0822, new byte[] {0, 0x11, 0x22});
-        assertEquals("04030201" + "00000000" + "00000000" + CTID_BLOCK + "0100" + "0200" + "0208" + "18" + "001122", tuple(1));
+        assertEquals(
+                "04030201"
+                        + "00000000"
+                        + "00000000"
+                        + CTID_BLOCK
+                        + "0100"
+                        + "0200"
+                        + "0208"
+                        + "18"
+                        + "001122",
+                tuple(1));
         assertEquals(Page.packItemId(8160, Page.LP_NORMAL, 26), Page.itemId(page, 1));
         assertEquals(0, Page.lsn(page), "the caller stamps the page");
     }
@@ -97,11 +107,33 @@ final class HeapPageTest {
         insert(1, 0, 0x0902 | HeapTupleHeader.HEAP_COMBOCID, data(4, 0));
         Page.setAllVisible(page);
         Page.setPruneXid(page, XID - 5);
-        HeapPage.delete(page, part(77, s(1), b(HeapRecords.KEYS_UPDATED), b(HeapRecords.DELETE_ALL_VISIBLE_CLEARED)), XID, BLOCK);
-        assertEquals("04030201" + "4d000000" + "00000000" + CTID_BLOCK + "0100" + "0220" + "0201" + "18" + "00010203", tuple(1));
+        HeapPage.delete(
+                page,
+                part(
+                        77,
+                        s(1),
+                        b(HeapRecords.KEYS_UPDATED),
+                        b(HeapRecords.DELETE_ALL_VISIBLE_CLEARED)),
+                XID,
+                BLOCK);
+        assertEquals(
+                "04030201"
+                        + "4d000000"
+                        + "00000000"
+                        + CTID_BLOCK
+                        + "0100"
+                        + "0220"
+                        + "0201"
+                        + "18"
+                        + "00010203",
+                tuple(1));
         assertEquals(XID - 5, Page.pruneXid(page), "the older id stays");
         assertEquals(0, Page.flags(page));
-        HeapPage.delete(page, part(78, s(1), b(0), b(HeapRecords.DELETE_IS_PARTITION_MOVE)), XID - 9, BLOCK);
+        HeapPage.delete(
+                page,
+                part(78, s(1), b(0), b(HeapRecords.DELETE_IS_PARTITION_MOVE)),
+                XID - 9,
+                BLOCK);
         assertEquals(XID - 9, Page.pruneXid(page));
         assertEquals("ffffffff" + "fdff", tuple(1).substring(24, 36));
     }
@@ -117,15 +149,35 @@ final class HeapPageTest {
     void hotUpdateTakesPrefixAndSuffixFromTheOldVersion() {
         // body of the old tuple: one bitmap/padding byte, then 20 bytes of data
         insert(1, concat(new byte[] {0}, data(20, 0x40)));
-        UnsafeBuffer main = part(XID, s(1), b(0), b(HeapRecords.UPDATE_PREFIX_FROM_OLD | HeapRecords.UPDATE_SUFFIX_FROM_OLD), 99, s(2));
-        UnsafeBuffer block = part(s(5), s(3), s(0x8002), s(0x2802), b(24), new byte[] {0x77, b(0xAA), b(0xBB)});
+        UnsafeBuffer main =
+                part(
+                        XID,
+                        s(1),
+                        b(0),
+                        b(HeapRecords.UPDATE_PREFIX_FROM_OLD | HeapRecords.UPDATE_SUFFIX_FROM_OLD),
+                        99,
+                        s(2));
+        UnsafeBuffer block =
+                part(s(5), s(3), s(0x8002), s(0x2802), b(24), new byte[] {0x77, b(0xAA), b(0xBB)});
         pages.updateNew(page, main, block, block.capacity(), XID, BLOCK, true);
         HeapPage.updateOld(page, main, XID, BLOCK, true);
         assertEquals(
-                "04030201" + "63000000" + "00000000" + CTID_BLOCK + "0200" + "0280" + "0228" + "18"
-                        + "77" + "4041424344" + "aabb" + "515253",
+                "04030201"
+                        + "63000000"
+                        + "00000000"
+                        + CTID_BLOCK
+                        + "0200"
+                        + "0280"
+                        + "0228"
+                        + "18"
+                        + "77"
+                        + "4041424344"
+                        + "aabb"
+                        + "515253",
                 tuple(2));
-        assertEquals("04030201" + "04030201" + "00000000" + CTID_BLOCK + "0200" + "0240" + "0200" + "18", tuple(1).substring(0, 46));
+        assertEquals(
+                "04030201" + "04030201" + "00000000" + CTID_BLOCK + "0200" + "0240" + "0200" + "18",
+                tuple(1).substring(0, 46));
         assertEquals(XID, Page.pruneXid(page));
     }
 
@@ -145,7 +197,9 @@ final class HeapPageTest {
         byte[] before = bytes.clone();
         UnsafeBuffer main = part(XID, s(1), b(0), b(0), 0, s(3));
         UnsafeBuffer block = part(s(2), s(2), b(24), data(200, 0));
-        assertThrows(DamagedDataException.class, () -> pages.updateNew(page, main, block, block.capacity(), XID, BLOCK, true));
+        assertThrows(
+                DamagedDataException.class,
+                () -> pages.updateNew(page, main, block, block.capacity(), XID, BLOCK, true));
         assertArrayEquals(before, bytes);
     }
 
@@ -153,16 +207,26 @@ final class HeapPageTest {
     void aLockThatIsNoUpdateCutsTheForwardLink() {
         insert(1, data(4, 0));
         HeapPage.updateOld(page, part(XID, s(1), b(0), b(0), 0, s(7)), XID, BLOCK + 1, true);
-        HeapPage.lock(page, part(55, s(1), b(HeapRecords.XMAX_LOCK_ONLY | HeapRecords.XMAX_EXCL_LOCK), b(0)), BLOCK);
-        assertEquals("04030201" + "37000000" + "00000000" + CTID_BLOCK + "0100" + "0200" + "c200" + "18", tuple(1).substring(0, 46));
+        HeapPage.lock(
+                page,
+                part(55, s(1), b(HeapRecords.XMAX_LOCK_ONLY | HeapRecords.XMAX_EXCL_LOCK), b(0)),
+                BLOCK);
+        assertEquals(
+                "04030201" + "37000000" + "00000000" + CTID_BLOCK + "0100" + "0200" + "c200" + "18",
+                tuple(1).substring(0, 46));
     }
 
     @Test
     void aLockOfAnUpdatedTupleKeepsTheForwardLink() {
         insert(1, data(4, 0));
         HeapPage.updateOld(page, part(XID, s(1), b(0), b(0), 0, s(7)), XID, BLOCK, true);
-        HeapPage.lock(page, part(56, s(1), b(HeapRecords.XMAX_IS_MULTI | HeapRecords.KEYS_UPDATED), b(0)), BLOCK);
-        assertEquals("04030201" + "38000000" + "00000000" + CTID_BLOCK + "0700" + "0260" + "0210" + "18", tuple(1).substring(0, 46));
+        HeapPage.lock(
+                page,
+                part(56, s(1), b(HeapRecords.XMAX_IS_MULTI | HeapRecords.KEYS_UPDATED), b(0)),
+                BLOCK);
+        assertEquals(
+                "04030201" + "38000000" + "00000000" + CTID_BLOCK + "0700" + "0260" + "0210" + "18",
+                tuple(1).substring(0, 46));
     }
 
     @Test
@@ -170,8 +234,12 @@ final class HeapPageTest {
         insert(1, 0, 0x0802, data(4, 0));
         int at = Page.lpOffset(Page.itemId(page, 1));
         page.putInt(at + HeapTupleHeader.T_CID, 9);
-        HeapPage.lockUpdated(page, part(57, s(1), b(HeapRecords.XMAX_KEYSHR_LOCK | HeapRecords.XMAX_LOCK_ONLY), b(0)));
-        assertEquals("04030201" + "39000000" + "09000000" + CTID_BLOCK + "0100" + "0200" + "9200" + "18", tuple(1).substring(0, 46));
+        HeapPage.lockUpdated(
+                page,
+                part(57, s(1), b(HeapRecords.XMAX_KEYSHR_LOCK | HeapRecords.XMAX_LOCK_ONLY), b(0)));
+        assertEquals(
+                "04030201" + "39000000" + "09000000" + CTID_BLOCK + "0100" + "0200" + "9200" + "18",
+                tuple(1).substring(0, 46));
     }
 
     @Test
@@ -189,7 +257,8 @@ final class HeapPageTest {
         UnsafeBuffer block = part(data(6, 0x50));
         HeapPage.inplace(page, part(s(1)), block, 6);
         assertEquals(header + HexFormat.of().formatHex(data(6, 0x50)), tuple(1));
-        assertThrows(DamagedDataException.class, () -> HeapPage.inplace(page, part(s(1)), block, 5));
+        assertThrows(
+                DamagedDataException.class, () -> HeapPage.inplace(page, part(s(1)), block, 5));
     }
 
     @Test
@@ -197,10 +266,26 @@ final class HeapPageTest {
         insert(1, data(4, 0));
         insert(2, data(4, 0));
         UnsafeBuffer block =
-                part(0, s(2), s(0x0002), s(0x0B02), b(0), b(0), 44, s(1), s(0x0003), s(0x0902), b(HeapRecords.FREEZE_XVAC), b(0));
+                part(
+                        0,
+                        s(2),
+                        s(0x0002),
+                        s(0x0B02),
+                        b(0),
+                        b(0),
+                        44,
+                        s(1),
+                        s(0x0003),
+                        s(0x0902),
+                        b(HeapRecords.FREEZE_XVAC),
+                        b(0));
         HeapPage.freeze(page, part(100, s(2)), block, block.capacity());
-        assertEquals("04030201" + "00000000" + "00000000" + CTID_BLOCK + "0200" + "0200" + "020b" + "18", tuple(2).substring(0, 46));
-        assertEquals("04030201" + "2c000000" + "02000000" + CTID_BLOCK + "0100" + "0300" + "0209" + "18", tuple(1).substring(0, 46));
+        assertEquals(
+                "04030201" + "00000000" + "00000000" + CTID_BLOCK + "0200" + "0200" + "020b" + "18",
+                tuple(2).substring(0, 46));
+        assertEquals(
+                "04030201" + "2c000000" + "02000000" + CTID_BLOCK + "0100" + "0300" + "0209" + "18",
+                tuple(1).substring(0, 46));
     }
 
     @Test
@@ -237,12 +322,52 @@ final class HeapPageTest {
     @Test
     void multiInsertAlignsEachTupleInTheRecord() {
         UnsafeBuffer block =
-                part(s(2), s(1), s(0x0801), b(24), new byte[] {0, 5}, b(0), s(3), s(1), s(0x0801), b(24), new byte[] {0, 6, 7});
-        pages.multiInsert(page, part(b(0), b(0), s(2)), 4, block, block.capacity(), XID, BLOCK, true);
-        assertEquals("04030201" + "00000000" + "00000000" + CTID_BLOCK + "0100" + "0100" + "0108" + "18" + "0005", tuple(1));
-        assertEquals("04030201" + "00000000" + "00000000" + CTID_BLOCK + "0200" + "0100" + "0108" + "18" + "000607", tuple(2));
+                part(
+                        s(2),
+                        s(1),
+                        s(0x0801),
+                        b(24),
+                        new byte[] {0, 5},
+                        b(0),
+                        s(3),
+                        s(1),
+                        s(0x0801),
+                        b(24),
+                        new byte[] {0, 6, 7});
+        pages.multiInsert(
+                page, part(b(0), b(0), s(2)), 4, block, block.capacity(), XID, BLOCK, true);
+        assertEquals(
+                "04030201"
+                        + "00000000"
+                        + "00000000"
+                        + CTID_BLOCK
+                        + "0100"
+                        + "0100"
+                        + "0108"
+                        + "18"
+                        + "0005",
+                tuple(1));
+        assertEquals(
+                "04030201"
+                        + "00000000"
+                        + "00000000"
+                        + CTID_BLOCK
+                        + "0200"
+                        + "0100"
+                        + "0108"
+                        + "18"
+                        + "000607",
+                tuple(2));
         Page.setItemId(page, 1, 0);
-        pages.multiInsert(page, part(b(0), b(0), s(2), s(1), s(3)), 8, block, block.capacity(), XID, BLOCK, false);
+        pages.multiInsert(
+                page,
+                part(b(0), b(0), s(2), s(1), s(3)),
+                8,
+                block,
+                block.capacity(),
+                XID,
+                BLOCK,
+                false);
         assertEquals("0005", tuple(1).substring(46));
         assertEquals("000607", tuple(3).substring(46));
     }
@@ -251,10 +376,31 @@ final class HeapPageTest {
     void aMultiInsertThatFailsHalfwayIsUndone() {
         insert(1, data(9, 1));
         byte[] before = bytes.clone();
-        UnsafeBuffer block = part(s(2), s(1), s(1), b(24), new byte[] {0, 5}, b(0), s(300), s(1), s(1), b(24), new byte[] {0});
+        UnsafeBuffer block =
+                part(
+                        s(2),
+                        s(1),
+                        s(1),
+                        b(24),
+                        new byte[] {0, 5},
+                        b(0),
+                        s(300),
+                        s(1),
+                        s(1),
+                        b(24),
+                        new byte[] {0});
         assertThrows(
                 DamagedDataException.class,
-                () -> pages.multiInsert(page, part(b(0), b(0), s(2), s(2), s(3)), 8, block, block.capacity(), XID, BLOCK, false));
+                () ->
+                        pages.multiInsert(
+                                page,
+                                part(b(0), b(0), s(2), s(2), s(3)),
+                                8,
+                                block,
+                                block.capacity(),
+                                XID,
+                                BLOCK,
+                                false));
         assertEquals(Page.lower(page), 28);
         assertArrayEquals(Arrays.copyOf(before, 28), Arrays.copyOf(bytes, 28));
         assertEquals(Page.upper(new UnsafeBuffer(before)), Page.upper(page));

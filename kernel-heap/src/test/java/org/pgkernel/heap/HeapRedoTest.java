@@ -58,17 +58,20 @@ final class HeapRedoTest {
     }
 
     private void insertInit(int block, int length) {
-        redo.begin(HEAP, HeapRecords.INSERT | HeapRecords.INIT_PAGE, XID, part(s(1), b(0))).block(0, ForkNumber.MAIN, block, true);
+        redo.begin(HEAP, HeapRecords.INSERT | HeapRecords.INIT_PAGE, XID, part(s(1), b(0)))
+                .block(0, ForkNumber.MAIN, block, true);
         redo.data(tuple(length)).apply(heap);
     }
 
     private void insert(int block, int offnum, int flags, int length) {
-        redo.begin(HEAP, HeapRecords.INSERT, XID, part(s(offnum), b(flags))).block(0, ForkNumber.MAIN, block, false);
+        redo.begin(HEAP, HeapRecords.INSERT, XID, part(s(offnum), b(flags)))
+                .block(0, ForkNumber.MAIN, block, false);
         redo.data(tuple(length)).apply(heap);
     }
 
     private void visible(int block, int bits) {
-        redo.begin(HEAP2, HeapRecords.VISIBLE, 0, part(XID, b(bits))).block(0, ForkNumber.VISIBILITY_MAP, 0, false);
+        redo.begin(HEAP2, HeapRecords.VISIBLE, 0, part(XID, b(bits)))
+                .block(0, ForkNumber.VISIBILITY_MAP, 0, false);
         redo.block(1, ForkNumber.MAIN, block, false).apply(heap2);
     }
 
@@ -117,7 +120,8 @@ final class HeapRedoTest {
     void aHotUpdateRecordsNoFreeSpace() {
         open(false);
         insertInit(0, 3500);
-        redo.begin(HEAP, HeapRecords.HOT_UPDATE, XID, part(XID, s(1), b(0), b(0), 0, s(2))).block(0, ForkNumber.MAIN, 0, false);
+        redo.begin(HEAP, HeapRecords.HOT_UPDATE, XID, part(XID, s(1), b(0), b(0), 0, s(2)))
+                .block(0, ForkNumber.MAIN, 0, false);
         redo.data(tuple(3500)).apply(heap);
         assertFalse(redo.relation.exists(ForkNumber.FSM));
         assertEquals(2, Page.maxOffsetNumber(redo.page(ForkNumber.MAIN, 0)));
@@ -127,7 +131,12 @@ final class HeapRedoTest {
     void anUpdateAcrossPagesLinksTheOldVersionToTheNew() {
         open(false);
         insertInit(0, 100);
-        redo.begin(HEAP, HeapRecords.UPDATE | HeapRecords.INIT_PAGE, XID, part(XID, s(1), b(0), b(0), 0, s(1))).block(0, ForkNumber.MAIN, 1, true);
+        redo.begin(
+                        HEAP,
+                        HeapRecords.UPDATE | HeapRecords.INIT_PAGE,
+                        XID,
+                        part(XID, s(1), b(0), b(0), 0, s(1)))
+                .block(0, ForkNumber.MAIN, 1, true);
         redo.block(1, ForkNumber.MAIN, 0, false).data(tuple(7500)).apply(heap);
         UnsafeBuffer old = redo.page(ForkNumber.MAIN, 0);
         int at = Page.lpOffset(Page.itemId(old, 1));
@@ -147,10 +156,18 @@ final class HeapRedoTest {
         visible(0, VisibilityMap.VALID_BITS);
         assertEquals(VisibilityMap.VALID_BITS, bits(0));
         redo.change(ForkNumber.MAIN, 0, page -> Page.setLsn(page, 1L << 40));
-        redo.begin(HEAP, HeapRecords.DELETE, XID, part(XID, s(1), b(0), b(HeapRecords.DELETE_ALL_VISIBLE_CLEARED)));
+        redo.begin(
+                HEAP,
+                HeapRecords.DELETE,
+                XID,
+                part(XID, s(1), b(0), b(HeapRecords.DELETE_ALL_VISIBLE_CLEARED)));
         redo.block(0, ForkNumber.MAIN, 0, false).apply(heap);
         assertEquals(0, bits(0));
-        redo.begin(HEAP, HeapRecords.LOCK, XID, part(XID, s(1), b(0), b(HeapRecords.LOCK_ALL_FROZEN_CLEARED)));
+        redo.begin(
+                HEAP,
+                HeapRecords.LOCK,
+                XID,
+                part(XID, s(1), b(0), b(HeapRecords.LOCK_ALL_FROZEN_CLEARED)));
         redo.block(0, ForkNumber.MAIN, 70, false).apply(heap);
         assertEquals(1, redo.context.missingPages());
     }
@@ -160,7 +177,15 @@ final class HeapRedoTest {
         open(false);
         insertInit(0, 100);
         visible(0, VisibilityMap.VALID_BITS);
-        redo.begin(HEAP, HeapRecords.LOCK, XID, part(XID, s(1), b(HeapRecords.XMAX_LOCK_ONLY), b(HeapRecords.LOCK_ALL_FROZEN_CLEARED)));
+        redo.begin(
+                HEAP,
+                HeapRecords.LOCK,
+                XID,
+                part(
+                        XID,
+                        s(1),
+                        b(HeapRecords.XMAX_LOCK_ONLY),
+                        b(HeapRecords.LOCK_ALL_FROZEN_CLEARED)));
         redo.block(0, ForkNumber.MAIN, 0, false).apply(heap);
         assertEquals(VisibilityMap.ALL_VISIBLE, bits(0));
         assertTrue(Page.isAllVisible(redo.page(ForkNumber.MAIN, 0)));
@@ -200,7 +225,8 @@ final class HeapRedoTest {
         open(false);
         insertInit(0, 100);
         redo.change(ForkNumber.MAIN, 0, page -> Page.setLsn(page, 1L << 40));
-        redo.begin(HEAP2, HeapRecords.PRUNE, 0, part(XID, s(0), s(1))).block(0, ForkNumber.MAIN, 0, false);
+        redo.begin(HEAP2, HeapRecords.PRUNE, 0, part(XID, s(0), s(1)))
+                .block(0, ForkNumber.MAIN, 0, false);
         redo.data(part(s(1))).apply(heap2);
         assertEquals(Page.freeSpace(redo.page(ForkNumber.MAIN, 0)) / 32, category(0));
     }
@@ -210,10 +236,16 @@ final class HeapRedoTest {
         open(false);
         insertInit(2, 100);
         byte[] before = redo.page(ForkNumber.MAIN, 2).byteArray();
-        redo.begin(HEAP, HeapRecords.DELETE, XID, part(XID, s(9), b(0), b(0))).block(0, ForkNumber.MAIN, 2, false);
-        String message = assertThrows(DamagedDataException.class, () -> redo.apply(heap)).getMessage();
+        redo.begin(HEAP, HeapRecords.DELETE, XID, part(XID, s(9), b(0), b(0)))
+                .block(0, ForkNumber.MAIN, 2, false);
+        String message =
+                assertThrows(DamagedDataException.class, () -> redo.apply(heap)).getMessage();
         assertTrue(message.startsWith("invalid lp 9 "), message);
-        assertTrue(message.contains("rel=1663/5/7") && message.contains("block=2") && message.contains("lsn="), message);
+        assertTrue(
+                message.contains("rel=1663/5/7")
+                        && message.contains("block=2")
+                        && message.contains("lsn="),
+                message);
         assertArrayEquals(before, redo.page(ForkNumber.MAIN, 2).byteArray());
     }
 
@@ -224,14 +256,23 @@ final class HeapRedoTest {
         ResourceManager[] managers = {heap, heap2};
         for (ResourceManager manager : managers) {
             for (int info = 0; info < 0x80; info += 0x10) {
-                boolean empty = manager == heap ? info == HeapRecords.TRUNCATE : info == HeapRecords.NEW_CID;
+                boolean empty =
+                        manager == heap
+                                ? info == HeapRecords.TRUNCATE
+                                : info == HeapRecords.NEW_CID;
                 if (!manager.covers(info) || empty) {
                     continue;
                 }
                 redo.begin(manager.id(), info, XID, part(b(1))).block(0, ForkNumber.MAIN, 0, false);
-                assertThrows(DamagedDataException.class, () -> redo.apply(manager), manager.identify(info));
+                assertThrows(
+                        DamagedDataException.class,
+                        () -> redo.apply(manager),
+                        manager.identify(info));
                 redo.begin(manager.id(), info, XID, part(1, 1, 1, 1, 1));
-                assertThrows(DamagedDataException.class, () -> redo.apply(manager), manager.identify(info) + " without block");
+                assertThrows(
+                        DamagedDataException.class,
+                        () -> redo.apply(manager),
+                        manager.identify(info) + " without block");
             }
         }
     }
@@ -257,7 +298,8 @@ final class HeapRedoTest {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long best = Long.MAX_VALUE;
         long end = System.nanoTime() + 15_000_000_000L;
-        // The last record is +INIT and leaves little space: it formats the page and tells the free space map each time.
+        // The last record is +INIT and leaves little space: it formats the page and tells the free
+        // space map each time.
         while (best >= 1000 && System.nanoTime() < end) {
             long before = threads.getCurrentThreadAllocatedBytes();
             for (int i = 0; i < 5000; i++) {

@@ -8,9 +8,10 @@ import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.DamagedDataException;
 
 /**
- * One deduplication pass over a leaf: runs of tuples with equal keys become posting list tuples. The record says which runs, as pairs of
- * the first line pointer and the number of tuples; everything else is taken from the page. Reused; not thread-safe.
- * (PostgreSQL: btree_xlog_dedup, BTDedupState.)
+ * One deduplication pass over a leaf: runs of tuples with equal keys become posting list tuples.
+ * The record says which runs, as pairs of the first line pointer and the number of tuples;
+ * everything else is taken from the page. Reused; not thread-safe. (PostgreSQL: btree_xlog_dedup,
+ * BTDedupState.)
  */
 final class BtreeDedup {
     private final UnsafeBuffer tids = new UnsafeBuffer(new byte[Page.SIZE]);
@@ -73,8 +74,7 @@ final class BtreeDedup {
 
     private void append(DirectBuffer page, int at) {
         takeTids(page, at);
-        if (Page.maxAlign(baseKeySize + tidCount * IndexTuple.TID_SIZE)
-                > BtreePage.MAX_ITEM_SIZE) {
+        if (Page.maxAlign(baseKeySize + tidCount * IndexTuple.TID_SIZE) > BtreePage.MAX_ITEM_SIZE) {
             throw new DamagedDataException(
                     "deduplication failed to add heap tid to pending posting list");
         }

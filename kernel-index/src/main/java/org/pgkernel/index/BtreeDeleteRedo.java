@@ -21,8 +21,8 @@ import org.pgkernel.wal.WalRecord;
  *     then for each of the latter: count 2, positions in the posting list to remove 2 each
  * </pre>
  *
- * VACUUM takes a cleanup lock, as the original did: a scan may rest on the page between two items. (PostgreSQL: btree_xlog_vacuum,
- * btree_xlog_delete, btree_xlog_updates.)
+ * VACUUM takes a cleanup lock, as the original did: a scan may rest on the page between two items.
+ * (PostgreSQL: btree_xlog_vacuum, btree_xlog_delete, btree_xlog_updates.)
  */
 final class BtreeDeleteRedo {
     private final PageItems items = new PageItems();
@@ -86,9 +86,10 @@ final class BtreeDeleteRedo {
         }
     }
 
-    /** @return where the next item's positions begin */
-    private int update(
-            UnsafeBuffer page, int offsetNumber, DirectBuffer data, int length, int at) {
+    /**
+     * @return where the next item's positions begin
+     */
+    private int update(UnsafeBuffer page, int offsetNumber, DirectBuffer data, int length, int at) {
         int removed = length - at < 2 ? -1 : data.getShort(at) & 0xFFFF;
         if (removed < 0 || removed * 2 > length - at - 2) {
             throw new DamagedDataException("updates of posting lists run past the record's data");

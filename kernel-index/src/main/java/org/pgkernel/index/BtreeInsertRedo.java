@@ -25,8 +25,7 @@ final class BtreeInsertRedo {
     private final UnsafeBuffer newItem = new UnsafeBuffer(new byte[Page.SIZE]);
     private final UnsafeBuffer scratch = new UnsafeBuffer(new byte[IndexTuple.HEADER_SIZE]);
 
-    void redo(
-            WalRecord record, RedoContext context, boolean leaf, boolean meta, boolean posting) {
+    void redo(WalRecord record, RedoContext context, boolean leaf, boolean meta, boolean posting) {
         RecordCheck.mainData(record, 2);
         RecordCheck.block(record, 0);
         if (!leaf) {

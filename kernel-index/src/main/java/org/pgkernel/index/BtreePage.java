@@ -7,7 +7,8 @@ import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.DamagedDataException;
 
 /**
- * A B-tree page: items in key order, the high key first unless the page is the rightmost of its level, and 16 bytes of special space.
+ * A B-tree page: items in key order, the high key first unless the page is the rightmost of its
+ * level, and 16 bytes of special space.
  *
  * <pre>
  *   8176 btpo_prev    4  left sibling, 0 for none
@@ -45,7 +46,9 @@ final class BtreePage {
 
     static final int HIGH_KEY = 1;
 
-    /** Bytes of the largest item, three of which must fit on a page. (PostgreSQL: BTMaxItemSize.) */
+    /**
+     * Bytes of the largest item, three of which must fit on a page. (PostgreSQL: BTMaxItemSize.)
+     */
     static final int MAX_ITEM_SIZE = 2704;
 
     static final int META_MAGIC = 0x053162;
@@ -143,7 +146,10 @@ final class BtreePage {
         return itemId;
     }
 
-    /** Empties the page but for the special space: the state in which a copy of a page is rebuilt. (PostgreSQL: PageGetTempPageCopySpecial.) */
+    /**
+     * Empties the page but for the special space: the state in which a copy of a page is rebuilt.
+     * (PostgreSQL: PageGetTempPageCopySpecial.)
+     */
     static void initLike(MutableDirectBuffer copy, DirectBuffer page) {
         init(copy);
         copy.putBytes(SPECIAL, page, SPECIAL, SPECIAL_SIZE);
@@ -160,8 +166,9 @@ final class BtreePage {
     /**
      * Formats the metapage.
      *
-     * @param data version 4, root 4, level 4, fast root 4, fast level 4, deleted pages at the last cleanup 4, allequalimage 1 (28 bytes with
-     *     padding). (PostgreSQL: xl_btree_metadata, _bt_restore_meta.)
+     * @param data version 4, root 4, level 4, fast root 4, fast level 4, deleted pages at the last
+     *     cleanup 4, allequalimage 1 (28 bytes with padding). (PostgreSQL: xl_btree_metadata,
+     *     _bt_restore_meta.)
      */
     static void formMeta(MutableDirectBuffer page, DirectBuffer data) {
         init(page);

@@ -53,7 +53,10 @@ final class BtreePageRedo {
         leaf.release();
     }
 
-    /** The item keeps its key and takes the next item's downlink, which goes: the key space moves to the right sibling. */
+    /**
+     * The item keeps its key and takes the next item's downlink, which goes: the key space moves to
+     * the right sibling.
+     */
     static void removeDownlink(UnsafeBuffer page, int offsetNumber) {
         int next = Page.lpOffset(BtreePage.checkedItemId(page, offsetNumber + 1));
         int at = Page.lpOffset(BtreePage.checkedItemId(page, offsetNumber));
@@ -61,7 +64,10 @@ final class BtreePageRedo {
         PageItems.indexTupleDelete(page, offsetNumber + 1);
     }
 
-    /** Locks left sibling, page, right sibling in this order; the siblings are released once the page is marked deleted. */
+    /**
+     * Locks left sibling, page, right sibling in this order; the siblings are released once the
+     * page is marked deleted.
+     */
     void redoUnlink(WalRecord record, RedoContext context, boolean meta) {
         RecordCheck.mainData(record, UNLINK_SIZE);
         RecordCheck.block(record, 0);

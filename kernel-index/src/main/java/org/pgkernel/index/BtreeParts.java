@@ -41,13 +41,13 @@ final class BtreeParts {
     }
 
     /**
-     * Enters the tuples of a page that was just formatted. They come as they lay on the original page, the highest line pointer first, and
-     * are entered from the last to the first. (PostgreSQL: _bt_restore_page.)
+     * Enters the tuples of a page that was just formatted. They come as they lay on the original
+     * page, the highest line pointer first, and are entered from the last to the first.
+     * (PostgreSQL: _bt_restore_page.)
      *
      * @param starts scratch for the places of the tuples
      */
-    static void restorePage(
-            MutableDirectBuffer page, DirectBuffer data, int length, int[] starts) {
+    static void restorePage(MutableDirectBuffer page, DirectBuffer data, int length, int[] starts) {
         int count = 0;
         int at = 0;
         while (at < length) {
@@ -83,7 +83,10 @@ final class BtreeParts {
         buffer.markDirty();
     }
 
-    /** Formats a page that is nothing but a dummy high key pointing to the top of the subtree being deleted. */
+    /**
+     * Formats a page that is nothing but a dummy high key pointing to the top of the subtree being
+     * deleted.
+     */
     static void formHalfDead(
             UnsafeBuffer page, int prev, int next, int topParent, UnsafeBuffer scratch) {
         BtreePage.init(page);

@@ -69,9 +69,7 @@ final class BtreeResourceManager extends IndexResourceManager {
             case META_CLEANUP -> BtreeParts.restoreMeta(record, context, 0);
             // Serves queries that run during recovery; there are none.
             case REUSE_PAGE -> {}
-            default ->
-                    throw new DamagedDataException(
-                            "there is no such record type");
+            default -> throw new DamagedDataException("there is no such record type");
         }
     }
 }

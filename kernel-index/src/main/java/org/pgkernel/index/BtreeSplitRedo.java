@@ -11,8 +11,9 @@ import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Page splits, and deduplication, which rebuilds a page the same way: in a copy, item by item in key order, so that tuples lie as they
- * would after the original operation; then the whole copy replaces the page, bytes between line pointers and items included.
+ * Page splits, and deduplication, which rebuilds a page the same way: in a copy, item by item in
+ * key order, so that tuples lie as they would after the original operation; then the whole copy
+ * replaces the page, bytes between line pointers and items included.
  *
  * <pre>
  *   split, main data: level 4, first line pointer that moves right 2, new item's line pointer 2, position in a posting list or 0  2
@@ -24,8 +25,8 @@ import org.pgkernel.wal.WalRecord;
  *   dedup, main data: number of intervals 2; block 0: the page; data: the intervals
  * </pre>
  *
- * Pages 1, 0 and 2 are locked in this order and released together, so that no reader sees half a split. (PostgreSQL: btree_xlog_split,
- * btree_xlog_dedup.)
+ * Pages 1, 0 and 2 are locked in this order and released together, so that no reader sees half a
+ * split. (PostgreSQL: btree_xlog_split, btree_xlog_dedup.)
  */
 final class BtreeSplitRedo {
     private static final int MAIN_SIZE = 10;
@@ -69,8 +70,7 @@ final class BtreeSplitRedo {
             UnsafeBuffer page = left.page();
             BtreePage.check(page);
             RecordCheck.blockData(record, 0, IndexTuple.HEADER_SIZE);
-            rebuildLeft(
-                    page, main, record.blockData(0), record.blockDataLength(0), newItemOnLeft);
+            rebuildLeft(page, main, record.blockData(0), record.blockDataLength(0), newItemOnLeft);
             page.putBytes(0, copy, 0, Page.SIZE);
             BtreePage.setFlags(
                     page, BtreePage.INCOMPLETE_SPLIT | (level == 0 ? BtreePage.LEAF : 0));
@@ -143,7 +143,10 @@ final class BtreeSplitRedo {
         }
     }
 
-    /** The posting list that the new item's tid belongs into, with that tid, in {@link #newPosting}; the new item gets its highest tid. */
+    /**
+     * The posting list that the new item's tid belongs into, with that tid, in {@link #newPosting};
+     * the new item gets its highest tid.
+     */
     private void swapInCopy(DirectBuffer page, int offsetNumber, int position) {
         int at = Page.lpOffset(BtreePage.checkedItemId(page, offsetNumber));
         BtreeTuple.checkPosting(page, at);

@@ -51,7 +51,10 @@ final class BtreeTuple {
         return isPosting(buffer, at) ? postingOffset(buffer, at) : IndexTuple.size(buffer, at);
     }
 
-    /** The key of half-dead pages: no key at all, but a link to the top of the subtree being deleted. (PostgreSQL: BTreeTupleSetTopParent.) */
+    /**
+     * The key of half-dead pages: no key at all, but a link to the top of the subtree being
+     * deleted. (PostgreSQL: BTreeTupleSetTopParent.)
+     */
     static void formTopParent(MutableDirectBuffer buffer, int at, int topParent) {
         buffer.setMemory(at, IndexTuple.HEADER_SIZE, (byte) 0);
         IndexTuple.setTidBlock(buffer, at, topParent);
@@ -73,11 +76,13 @@ final class BtreeTuple {
     }
 
     /**
-     * Makes room at {@code position} of a posting list for a new tid that lies within its range: the list changes in place and keeps its
-     * size, the new tid moves in, and the highest tid of the list moves out into {@code newItem}.
+     * Makes room at {@code position} of a posting list for a new tid that lies within its range:
+     * the list changes in place and keeps its size, the new tid moves in, and the highest tid of
+     * the list moves out into {@code newItem}.
      *
      * @param posting checked with {@link #checkPosting}
-     * @throws DamagedDataException when the position is not inside the list; nothing has changed then. (PostgreSQL: _bt_swap_posting.)
+     * @throws DamagedDataException when the position is not inside the list; nothing has changed
+     *     then. (PostgreSQL: _bt_swap_posting.)
      */
     static void swapPosting(
             MutableDirectBuffer newItem,
@@ -165,15 +170,13 @@ final class BtreeTuple {
 
     private static int formKey(
             MutableDirectBuffer to, DirectBuffer base, int baseAt, int keySize, int count) {
-        int size =
-                count > 1 ? Page.maxAlign(keySize + count * IndexTuple.TID_SIZE) : keySize;
+        int size = count > 1 ? Page.maxAlign(keySize + count * IndexTuple.TID_SIZE) : keySize;
         if (size > to.capacity() || size > IndexTuple.SIZE_MASK || count > OFFSET_MASK) {
             throw new DamagedDataException("an index tuple would be too large");
         }
         to.setMemory(0, size, (byte) 0);
         to.putBytes(0, base, baseAt, keySize);
-        IndexTuple.setInfo(
-                to, 0, IndexTuple.info(base, baseAt) & ~IndexTuple.SIZE_MASK | size);
+        IndexTuple.setInfo(to, 0, IndexTuple.info(base, baseAt) & ~IndexTuple.SIZE_MASK | size);
         if (count > 1) {
             setPosting(to, 0, count, keySize);
         } else {

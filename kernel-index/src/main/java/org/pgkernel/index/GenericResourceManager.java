@@ -12,8 +12,9 @@ import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Changes that extensions log as differences of whole pages: runs of {@code offset 2, length 2, bytes}, up to four pages a record. What
- * lies between the line pointers and the items is not logged and becomes zeros. (PostgreSQL: generic_redo, generic_xlog.c.)
+ * Changes that extensions log as differences of whole pages: runs of {@code offset 2, length 2,
+ * bytes}, up to four pages a record. What lies between the line pointers and the items is not
+ * logged and becomes zeros. (PostgreSQL: generic_redo, generic_xlog.c.)
  */
 final class GenericResourceManager extends IndexResourceManager {
     static final int MAX_PAGES = 4;

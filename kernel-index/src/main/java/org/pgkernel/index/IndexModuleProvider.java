@@ -6,7 +6,10 @@ import org.pgkernel.recovery.RecoveryModule;
 import org.pgkernel.recovery.RecoveryModuleProvider;
 import org.pgkernel.recovery.ResourceManager;
 
-/** Provides the resource managers Btree, Sequence and Generic, and by name only Hash, Gin, Gist, SPGist and BRIN. */
+/**
+ * Provides the resource managers Btree, Sequence and Generic, and by name only Hash, Gin, Gist,
+ * SPGist and BRIN.
+ */
 public final class IndexModuleProvider implements RecoveryModuleProvider {
     @Override
     public String name() {

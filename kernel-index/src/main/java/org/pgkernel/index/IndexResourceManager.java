@@ -6,15 +6,18 @@ import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * What the resource managers of this module share: names by record type, and an error that names the place when a record or a page turns
- * out to be damaged. The buffers stay held then: recovery puts their pages back to what the files hold before it lets them go.
+ * What the resource managers of this module share: names by record type, and an error that names
+ * the place when a record or a page turns out to be damaged. The buffers stay held then: recovery
+ * puts their pages back to what the files hold before it lets them go.
  */
 abstract class IndexResourceManager implements ResourceManager {
     private final int id;
     private final String name;
     private final String[] types;
 
-    /** @param types names by {@code info >> 4}, null for types that do not exist */
+    /**
+     * @param types names by {@code info >> 4}, null for types that do not exist
+     */
     IndexResourceManager(int id, String name, String[] types) {
         this.id = id;
         this.name = name;

@@ -4,7 +4,8 @@ import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * The bytes of an index tuple, little-endian; every accessor takes the buffer and where the tuple begins in it.
+ * The bytes of an index tuple, little-endian; every accessor takes the buffer and where the tuple
+ * begins in it.
  *
  * <pre>
  *   0 t_tid: block upper half 2, block lower half 2, offset number 2
@@ -19,7 +20,11 @@ final class IndexTuple {
     static final int TID_SIZE = 6;
 
     static final int SIZE_MASK = 0x1FFF;
-    /** In a B-tree: t_tid is not a heap tid but describes a pivot or posting list tuple. (PostgreSQL: INDEX_ALT_TID_MASK.) */
+
+    /**
+     * In a B-tree: t_tid is not a heap tid but describes a pivot or posting list tuple.
+     * (PostgreSQL: INDEX_ALT_TID_MASK.)
+     */
     static final int ALT_TID = 0x2000;
 
     private static final int TID_BLOCK_HIGH = 0;

@@ -3,7 +3,10 @@ package org.pgkernel.index;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
-/** Demands on a record, before anything is read from it. The messages lack the place, which the resource manager adds. */
+/**
+ * Demands on a record, before anything is read from it. The messages lack the place, which the
+ * resource manager adds.
+ */
 final class RecordCheck {
     private RecordCheck() {}
 

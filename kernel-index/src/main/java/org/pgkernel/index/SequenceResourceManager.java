@@ -9,9 +9,10 @@ import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * A sequence: one page with one heap tuple, and {@code 0x1717} in 8 bytes of special space. Every record carries the whole tuple after the
- * 12-byte relation locator; the page is made anew beside the pool and copied in, so that bytes which stay the same never change, not even
- * for a moment. (PostgreSQL: seq_redo, sequence.c.)
+ * A sequence: one page with one heap tuple, and {@code 0x1717} in 8 bytes of special space. Every
+ * record carries the whole tuple after the 12-byte relation locator; the page is made anew beside
+ * the pool and copied in, so that bytes which stay the same never change, not even for a moment.
+ * (PostgreSQL: seq_redo, sequence.c.)
  */
 final class SequenceResourceManager extends IndexResourceManager {
     static final int MAGIC = 0x1717;

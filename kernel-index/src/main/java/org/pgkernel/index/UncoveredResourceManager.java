@@ -3,7 +3,10 @@ package org.pgkernel.index;
 import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.wal.WalRecord;
 
-/** An access method whose records are known by name but not applied: recovery refuses WAL that has them, before it begins. */
+/**
+ * An access method whose records are known by name but not applied: recovery refuses WAL that has
+ * them, before it begins.
+ */
 final class UncoveredResourceManager extends IndexResourceManager {
     UncoveredResourceManager(int id, String name, String[] types) {
         super(id, name, types);

@@ -209,8 +209,7 @@ class BtreeRedoProperties {
                         ? postings.get(random.nextInt(postings.size()))
                         : random.nextInt(model.size());
         int newItemIndex = before + 1;
-        int position =
-                splitsPosting ? 1 + random.nextInt(model.get(before).tids().size() - 1) : 0;
+        int position = splitsPosting ? 1 + random.nextInt(model.get(before).tids().size() - 1) : 0;
         int firstRightIndex =
                 onLeft
                         ? newItemIndex + random.nextInt(model.size() - newItemIndex + 1)
@@ -259,10 +258,7 @@ class BtreeRedoProperties {
         data.putBytes(0, page, upper, BtreePage.SPECIAL - upper);
         UnsafeBuffer restored = BtreePages.leaf();
         BtreeParts.restorePage(
-                restored,
-                data,
-                BtreePage.SPECIAL - upper,
-                new int[PageItems.MAX_LINE_POINTERS]);
+                restored, data, BtreePage.SPECIAL - upper, new int[PageItems.MAX_LINE_POINTERS]);
         assertArrayEquals(page.byteArray(), restored.byteArray());
     }
 
@@ -293,10 +289,18 @@ class BtreeRedoProperties {
         try {
             BtreePage.check(page);
             switch (random.nextInt(5)) {
-                case 0 -> new BtreeDedup().rebuild(page, BtreePages.buffer(), data, random.nextInt(5));
-                case 1 -> new BtreeDeleteRedo().change(page, data, 64, random.nextInt(4), 1 + random.nextInt(3));
-                case 2 -> new BtreeInsertRedo().insertIntoPosting(page, 1 + random.nextInt(60), data, 18);
-                case 3 -> new BtreeSplitRedo().rebuildLeft(page, main, data, 64, random.nextBoolean());
+                case 0 ->
+                        new BtreeDedup()
+                                .rebuild(page, BtreePages.buffer(), data, random.nextInt(5));
+                case 1 ->
+                        new BtreeDeleteRedo()
+                                .change(page, data, 64, random.nextInt(4), 1 + random.nextInt(3));
+                case 2 ->
+                        new BtreeInsertRedo()
+                                .insertIntoPosting(page, 1 + random.nextInt(60), data, 18);
+                case 3 ->
+                        new BtreeSplitRedo()
+                                .rebuildLeft(page, main, data, 64, random.nextBoolean());
                 default -> BtreePageRedo.removeDownlink(page, random.nextInt(70));
             }
         } catch (DamagedDataException | IndexOutOfBoundsException e) {

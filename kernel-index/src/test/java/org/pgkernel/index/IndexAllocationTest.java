@@ -15,7 +15,10 @@ class IndexAllocationTest {
     private static final int ROUNDS = 2_000;
     private static final long LIMIT = 2_000;
 
-    /** Bytes of the best run; interpreted code allocates what compiled code does not, so it is run until it is compiled. */
+    /**
+     * Bytes of the best run; interpreted code allocates what compiled code does not, so it is run
+     * until it is compiled.
+     */
     static long bytesOfWarm(Runnable round) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long end = System.nanoTime() + 15_000_000_000L;

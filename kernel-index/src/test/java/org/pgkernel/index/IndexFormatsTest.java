@@ -164,13 +164,11 @@ class IndexFormatsTest {
         delta.putShort(2, (short) 2);
         GenericResourceManager.checkDelta(delta, 6);
         delta.putShort(0, (short) 8191);
-        assertThrows(
-                DamagedDataException.class, () -> GenericResourceManager.checkDelta(delta, 6));
+        assertThrows(DamagedDataException.class, () -> GenericResourceManager.checkDelta(delta, 6));
         delta.putShort(0, (short) 0);
         delta.putShort(2, (short) 9);
         assertThrows(
                 DamagedDataException.class, () -> GenericResourceManager.checkDelta(delta, 12));
-        assertThrows(
-                DamagedDataException.class, () -> GenericResourceManager.checkDelta(delta, 3));
+        assertThrows(DamagedDataException.class, () -> GenericResourceManager.checkDelta(delta, 3));
     }
 }

@@ -1,6 +1,9 @@
 package org.pgkernel.recovery;
 
-/** Something that must be on disk before a checkpoint is complete. Called in {@link Order}'s order. (PostgreSQL: CheckPointGuts.) */
+/**
+ * Something that must be on disk before a checkpoint is complete. Called in {@link Order}'s order.
+ * (PostgreSQL: CheckPointGuts.)
+ */
 public interface CheckpointParticipant {
     /** When a participant's turn comes. */
     enum Order {

@@ -13,8 +13,9 @@ import org.pgkernel.wal.WalRecordBuilder;
 import org.pgkernel.wal.WalWriter;
 
 /**
- * Writes checkpoints: everything dirty reaches the disk, then a record says so, then the control file points to the record. Single
- * thread, no concurrent insertion. (PostgreSQL: CreateCheckPoint, CheckPointGuts, CreateRestartPoint, xlog.c.)
+ * Writes checkpoints: everything dirty reaches the disk, then a record says so, then the control
+ * file points to the record. Single thread, no concurrent insertion. (PostgreSQL: CreateCheckPoint,
+ * CheckPointGuts, CreateRestartPoint, xlog.c.)
  */
 final class Checkpoints {
     /** Kinds, as PostgreSQL's flags tell them apart. */
@@ -41,7 +42,13 @@ final class Checkpoints {
     private final UnsafeBuffer body = new UnsafeBuffer(new byte[CheckPointRecord.SIZE]);
     private final WalRecordBuilder builder = new WalRecordBuilder();
 
-    Checkpoints(List<CheckpointParticipant> participants, BufferPool pool, RecoveredCounters counters, ControlFileKeeper control, long unloggedLsn, Clock clock) {
+    Checkpoints(
+            List<CheckpointParticipant> participants,
+            BufferPool pool,
+            RecoveredCounters counters,
+            ControlFileKeeper control,
+            long unloggedLsn,
+            Clock clock) {
         this.participants = participants;
         this.pool = pool;
         this.syncRequests = pool.smgr().syncRequests();
@@ -54,9 +61,15 @@ final class Checkpoints {
     /**
      * Writes everything, a checkpoint record, the control file.
      *
-     * @param previousTimeline differs from {@code timeline} only at the end of recovery that began one
+     * @param previousTimeline differs from {@code timeline} only at the end of recovery that began
+     *     one
      */
-    void write(Kind kind, WalWriter writer, int timeline, int previousTimeline, boolean fullPageWrites) {
+    void write(
+            Kind kind,
+            WalWriter writer,
+            int timeline,
+            int previousTimeline,
+            boolean fullPageWrites) {
         boolean shutdown = kind != Kind.ONLINE;
         syncRequests.preCheckpoint();
         if (shutdown) {
@@ -68,18 +81,30 @@ final class Checkpoints {
         if (!shutdown && control.snapshot().walLevel() >= WAL_LEVEL_REPLICA) {
             appendRunningTransactions(writer);
         }
-        builder.begin(RmgrIds.XLOG, shutdown ? XlogRedo.CHECKPOINT_SHUTDOWN : XlogRedo.CHECKPOINT_ONLINE, TransactionId.INVALID);
+        builder.begin(
+                RmgrIds.XLOG,
+                shutdown ? XlogRedo.CHECKPOINT_SHUTDOWN : XlogRedo.CHECKPOINT_ONLINE,
+                TransactionId.INVALID);
         builder.data(body, 0, CheckPointRecord.SIZE);
         writer.append(builder);
         writer.flush();
         if (shutdown && writer.lastRecord() != redo) {
-            throw new KernelStoppedException("WAL was written during a shutdown checkpoint: redo=" + Lsn.format(redo) + " lsn=" + Lsn.format(writer.lastRecord()));
+            throw new KernelStoppedException(
+                    "WAL was written during a shutdown checkpoint: redo="
+                            + Lsn.format(redo)
+                            + " lsn="
+                            + Lsn.format(writer.lastRecord()));
         }
         control.checkpointWritten(writer.lastRecord(), body, shutdown, unloggedLsn);
         syncRequests.postCheckpoint();
     }
 
-    private void fill(boolean shutdown, long redo, int timeline, int previousTimeline, boolean fullPageWrites) {
+    private void fill(
+            boolean shutdown,
+            long redo,
+            int timeline,
+            int previousTimeline,
+            boolean fullPageWrites) {
         CheckPointRecord.clear(body, 0);
         CheckPointRecord.setRedo(body, 0, redo);
         CheckPointRecord.setThisTimeLineId(body, 0, timeline);
@@ -96,17 +121,23 @@ final class Checkpoints {
         CheckPointRecord.setTime(body, 0, clock.instant().getEpochSecond());
         CheckPointRecord.setOldestCommitTsXid(body, 0, counters.oldestCommitTsXid());
         CheckPointRecord.setNewestCommitTsXid(body, 0, counters.newestCommitTsXid());
-        // Only an online checkpoint needs it, to tell a hot standby where to look for running transactions.
+        // Only an online checkpoint needs it, to tell a hot standby where to look for running
+        // transactions.
         boolean standbyInfo = !shutdown && control.snapshot().walLevel() >= WAL_LEVEL_REPLICA;
-        CheckPointRecord.setOldestActiveXid(body, 0, standbyInfo ? counters.oldestActiveXid() : TransactionId.INVALID);
+        CheckPointRecord.setOldestActiveXid(
+                body, 0, standbyInfo ? counters.oldestActiveXid() : TransactionId.INVALID);
     }
 
-    /** Participants in order; the pool's and the sync queue's turns lie between theirs. (PostgreSQL: CheckPointGuts.) */
+    /**
+     * Participants in order; the pool's and the sync queue's turns lie between theirs. (PostgreSQL:
+     * CheckPointGuts.)
+     */
     void flushEverything(long redo) {
         boolean buffersDone = false;
         boolean syncDone = false;
         for (CheckpointParticipant participant : participants) {
-            if (!buffersDone && participant.order().compareTo(CheckpointParticipant.Order.BUFFERS) >= 0) {
+            if (!buffersDone
+                    && participant.order().compareTo(CheckpointParticipant.Order.BUFFERS) >= 0) {
                 pool.flushAll();
                 buffersDone = true;
             }
@@ -125,8 +156,8 @@ final class Checkpoints {
     }
 
     /**
-     * No transaction runs in a kernel that has just been recovered: those open on the primary ended with it.
-     * (PostgreSQL: LogStandbySnapshot, standby.c.)
+     * No transaction runs in a kernel that has just been recovered: those open on the primary ended
+     * with it. (PostgreSQL: LogStandbySnapshot, standby.c.)
      *
      * <pre>
      *  0 xcnt | 4 subxcnt | 8 overflow 1 | 12 nextXid | 16 oldestRunningXid | 20 latestCompletedXid
@@ -144,12 +175,14 @@ final class Checkpoints {
     }
 
     /**
-     * Ends an interrupted archive recovery: everything is written and the control file points to the newest checkpoint record from which
-     * replay may go on. (PostgreSQL: CreateRestartPoint with CHECKPOINT_IS_SHUTDOWN.)
+     * Ends an interrupted archive recovery: everything is written and the control file points to
+     * the newest checkpoint record from which replay may go on. (PostgreSQL: CreateRestartPoint
+     * with CHECKPOINT_IS_SHUTDOWN.)
      */
     void shutdownRestartPoint(ReplayState state, MinimumRecoveryPoint gate) {
         long redo = control.snapshot().checkPointRedo();
-        UnsafeBuffer safe = state.safeCheckpoint == null ? null : new UnsafeBuffer(state.safeCheckpoint);
+        UnsafeBuffer safe =
+                state.safeCheckpoint == null ? null : new UnsafeBuffer(state.safeCheckpoint);
         syncRequests.preCheckpoint();
         if (safe != null && Lsn.before(redo, CheckPointRecord.redo(safe, 0))) {
             flushEverything(CheckPointRecord.redo(safe, 0));

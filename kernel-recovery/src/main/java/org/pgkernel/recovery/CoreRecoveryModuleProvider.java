@@ -2,7 +2,10 @@ package org.pgkernel.recovery;
 
 import java.util.List;
 
-/** Provides the resource managers that belong to recovery itself: XLOG, Database, Tablespace, RelMap, ReplicationOrigin, LogicalMessage. */
+/**
+ * Provides the resource managers that belong to recovery itself: XLOG, Database, Tablespace,
+ * RelMap, ReplicationOrigin, LogicalMessage.
+ */
 public final class CoreRecoveryModuleProvider implements RecoveryModuleProvider {
     @Override
     public String name() {
@@ -12,7 +15,13 @@ public final class CoreRecoveryModuleProvider implements RecoveryModuleProvider 
     @Override
     public RecoveryModule create(RecoveryEnvironment environment) {
         List<ResourceManager> managers =
-                List.of(new XlogRedo(), new DatabaseRedo(), new TablespaceRedo(), new RelMapRedo(), new ReplicationOriginRedo(), new LogicalMessageRedo());
+                List.of(
+                        new XlogRedo(),
+                        new DatabaseRedo(),
+                        new TablespaceRedo(),
+                        new RelMapRedo(),
+                        new ReplicationOriginRedo(),
+                        new LogicalMessageRedo());
         return () -> managers;
     }
 }

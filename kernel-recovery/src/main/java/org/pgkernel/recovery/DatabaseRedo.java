@@ -9,8 +9,9 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Whole databases: made by copying a directory, made empty (the pages follow in records of their own), dropped. Files change at once and
- * are durable when redo returns. (PostgreSQL: dbase_redo, dbcommands.c.)
+ * Whole databases: made by copying a directory, made empty (the pages follow in records of their
+ * own), dropped. Files change at once and are durable when redo returns. (PostgreSQL: dbase_redo,
+ * dbcommands.c.)
  *
  * <pre>
  *  CREATE_FILE_COPY  0 db | 4 tablespace | 8 source db | 12 source tablespace
@@ -56,7 +57,8 @@ final class DatabaseRedo implements ResourceManager {
         switch (record.type()) {
             case CREATE_FILE_COPY -> {
                 requireLength(record, 16);
-                createByCopy(data.getInt(0), data.getInt(4), data.getInt(8), data.getInt(12), context);
+                createByCopy(
+                        data.getInt(0), data.getInt(4), data.getInt(8), data.getInt(12), context);
             }
             case CREATE_WAL_LOG -> {
                 requireLength(record, 8);
@@ -66,21 +68,37 @@ final class DatabaseRedo implements ResourceManager {
                 requireLength(record, 8);
                 int count = data.getInt(4);
                 if (count < 0 || count > (record.dataLength() - 8) / 4) {
-                    throw new DamagedDataException("Database/DROP record lists " + Integer.toUnsignedString(count) + " tablespaces in " + record.dataLength() + " bytes: lsn=" + Lsn.format(record.lsn()));
+                    throw new DamagedDataException(
+                            "Database/DROP record lists "
+                                    + Integer.toUnsignedString(count)
+                                    + " tablespaces in "
+                                    + record.dataLength()
+                                    + " bytes: lsn="
+                                    + Lsn.format(record.lsn()));
                 }
                 drop(data, count, context);
             }
-            default -> throw new DamagedDataException("unknown Database record: info=" + record.info() + " lsn=" + Lsn.format(record.lsn()));
+            default ->
+                    throw new DamagedDataException(
+                            "unknown Database record: info="
+                                    + record.info()
+                                    + " lsn="
+                                    + Lsn.format(record.lsn()));
         }
     }
 
     private static void requireLength(WalRecord record, int length) {
         if (record.dataLength() < length) {
-            throw new DamagedDataException("Database record is too short, " + record.dataLength() + " bytes: lsn=" + Lsn.format(record.lsn()));
+            throw new DamagedDataException(
+                    "Database record is too short, "
+                            + record.dataLength()
+                            + " bytes: lsn="
+                            + Lsn.format(record.lsn()));
         }
     }
 
-    private static void createByCopy(int db, int spc, int sourceDb, int sourceSpc, RedoContext context) {
+    private static void createByCopy(
+            int db, int spc, int sourceDb, int sourceSpc, RedoContext context) {
         Disk disk = context.disk();
         String source = path(context, sourceSpc, sourceDb);
         String target = path(context, spc, db);
@@ -116,8 +134,9 @@ final class DatabaseRedo implements ResourceManager {
     }
 
     /**
-     * A directory that a later DROP TABLESPACE or DROP DATABASE has removed already, when this is the second time the record is replayed.
-     * Once the data is consistent there is no such excuse. (PostgreSQL: recovery_create_dbdir.)
+     * A directory that a later DROP TABLESPACE or DROP DATABASE has removed already, when this is
+     * the second time the record is replayed. Once the data is consistent there is no such excuse.
+     * (PostgreSQL: recovery_create_dbdir.)
      */
     private static void createMissing(String path, boolean onlyTablespace, RedoContext context) {
         if (context.disk().exists(path)) {

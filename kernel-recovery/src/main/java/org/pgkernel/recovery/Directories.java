@@ -13,7 +13,10 @@ public final class Directories {
 
     private Directories() {}
 
-    /** Removes the directory and everything below; nothing when it does not exist. (PostgreSQL: rmtree, rmtree.c.) */
+    /**
+     * Removes the directory and everything below; nothing when it does not exist. (PostgreSQL:
+     * rmtree, rmtree.c.)
+     */
     public static void removeTree(Disk disk, String path) {
         removeContents(disk, path);
         disk.removeDirectory(path);
@@ -43,7 +46,10 @@ public final class Directories {
         disk.createDirectory(path);
     }
 
-    /** Copies the files of {@code from}, not its directories, into {@code to}, which is made; durable on return. (PostgreSQL: copydir, copydir.c.) */
+    /**
+     * Copies the files of {@code from}, not its directories, into {@code to}, which is made;
+     * durable on return. (PostgreSQL: copydir, copydir.c.)
+     */
     public static void copy(Disk disk, String from, String to) {
         disk.createDirectory(to);
         List<String> names = disk.list(from);
@@ -64,7 +70,10 @@ public final class Directories {
         }
     }
 
-    /** Copies one file to a name that must be free; not yet durable. (PostgreSQL: copy_file, copydir.c.) */
+    /**
+     * Copies one file to a name that must be free; not yet durable. (PostgreSQL: copy_file,
+     * copydir.c.)
+     */
     public static void copyFile(Disk disk, String from, String to) {
         ByteBuffer bytes = BufferUtil.allocateDirectAligned(COPY_BYTES, 4096);
         long address = BufferUtil.address(bytes);
@@ -88,8 +97,9 @@ public final class Directories {
     }
 
     /**
-     * Makes everything below durable: what a server wrote before it crashed may be in the system's cache only. Starts write-out of all files first, so
-     * that the syncs find little to do. (PostgreSQL: SyncDataDirectory, fd.c.)
+     * Makes everything below durable: what a server wrote before it crashed may be in the system's
+     * cache only. Starts write-out of all files first, so that the syncs find little to do.
+     * (PostgreSQL: SyncDataDirectory, fd.c.)
      *
      * @return files synced
      */
@@ -141,7 +151,10 @@ public final class Directories {
         }
     }
 
-    /** Writes the file anew, {@code bytes} and nothing after; durable but for its name in the directory. */
+    /**
+     * Writes the file anew, {@code bytes} and nothing after; durable but for its name in the
+     * directory.
+     */
     public static void writeFile(Disk disk, String path, byte[] bytes) {
         ByteBuffer direct = ByteBuffer.allocateDirect(Math.max(1, bytes.length));
         direct.put(0, bytes);

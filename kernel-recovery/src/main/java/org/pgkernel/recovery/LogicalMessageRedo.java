@@ -2,7 +2,10 @@ package org.pgkernel.recovery;
 
 import org.pgkernel.wal.WalRecord;
 
-/** Messages of logical decoding: they concern decoders only, replay does nothing. (PostgreSQL: logicalmsg_redo, message.c.) */
+/**
+ * Messages of logical decoding: they concern decoders only, replay does nothing. (PostgreSQL:
+ * logicalmsg_redo, message.c.)
+ */
 final class LogicalMessageRedo implements ResourceManager {
     static final int MESSAGE = 0x00;
 

@@ -5,9 +5,10 @@ import org.pgkernel.bufmgr.DurabilityGate;
 import org.pgkernel.wal.WalWriter;
 
 /**
- * What must be durable before a page is written or a file shrinks. While an archive or a standby's WAL is replayed: the minimum recovery
- * point in the control file, moved to the end of the record being replayed, since a crash must replay at least that far before the data
- * is consistent again. In crash recovery: nothing, all WAL is replayed anyway. Afterwards: the WAL itself. Thread-safe.
+ * What must be durable before a page is written or a file shrinks. While an archive or a standby's
+ * WAL is replayed: the minimum recovery point in the control file, moved to the end of the record
+ * being replayed, since a crash must replay at least that far before the data is consistent again.
+ * In crash recovery: nothing, all WAL is replayed anyway. Afterwards: the WAL itself. Thread-safe.
  * (PostgreSQL: XLogFlush, UpdateMinRecoveryPoint, xlog.c.)
  */
 final class MinimumRecoveryPoint implements DurabilityGate {
@@ -45,8 +46,8 @@ final class MinimumRecoveryPoint implements DurabilityGate {
     }
 
     /**
-     * Moves the point to the end of the record being replayed, not just to the page's LSN: fewer writes, and a bogus LSN of a damaged
-     * page cannot set a point that no WAL reaches.
+     * Moves the point to the end of the record being replayed, not just to the page's LSN: fewer
+     * writes, and a bogus LSN of a damaged page cannot set a point that no WAL reaches.
      */
     synchronized void advance() {
         if (updates) {
@@ -67,7 +68,8 @@ final class MinimumRecoveryPoint implements DurabilityGate {
             return;
         }
         synchronized (this) {
-            // A page cannot carry an LSN of WAL that was not appended, unless it is damaged: then there is nothing to flush for it.
+            // A page cannot carry an LSN of WAL that was not appended, unless it is damaged: then
+            // there is nothing to flush for it.
             if (Lsn.before(flushed, lsn)) {
                 long appended = wal.nextRecordLsn();
                 wal.flush();

@@ -10,9 +10,10 @@ import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.error.DamagedDataException;
 
 /**
- * Pages that records referred to and that were not there. Before consistency that is no error: the relation may be truncated or dropped
- * by a record further on, whose redo then forgets the entries. What is left when the data should be consistent is damage. One thread.
- * (PostgreSQL: invalid_page_tab, xlogutils.c.)
+ * Pages that records referred to and that were not there. Before consistency that is no error: the
+ * relation may be truncated or dropped by a record further on, whose redo then forgets the entries.
+ * What is left when the data should be consistent is damage. One thread. (PostgreSQL:
+ * invalid_page_tab, xlogutils.c.)
  */
 final class MissingPageTable {
     private static final int NAMED_IN_MESSAGE = 10;
@@ -38,10 +39,24 @@ final class MissingPageTable {
      * @param present the page is there but all zeros
      * @throws DamagedDataException at once when {@code consistent}
      */
-    void remember(int spc, int db, int rel, ForkNumber fork, int block, boolean present, long lsn, boolean consistent) {
+    void remember(
+            int spc,
+            int db,
+            int rel,
+            ForkNumber fork,
+            int block,
+            boolean present,
+            long lsn,
+            boolean consistent) {
         Key key = new Key(spc, db, rel, fork.ordinal(), block);
         if (consistent) {
-            throw new DamagedDataException("WAL refers to a page that " + reason(present) + " although the data was consistent before: " + place(key) + " lsn=" + Lsn.format(lsn));
+            throw new DamagedDataException(
+                    "WAL refers to a page that "
+                            + reason(present)
+                            + " although the data was consistent before: "
+                            + place(key)
+                            + " lsn="
+                            + Lsn.format(lsn));
         }
         entries.putIfAbsent(key, new Entry(present, lsn));
     }
@@ -53,7 +68,11 @@ final class MissingPageTable {
         }
         for (Iterator<Key> i = entries.keySet().iterator(); i.hasNext(); ) {
             Key k = i.next();
-            if (k.rel == rel && k.db == db && k.spc == spc && k.fork == fork.ordinal() && Integer.compareUnsigned(k.block, firstBlock) >= 0) {
+            if (k.rel == rel
+                    && k.db == db
+                    && k.spc == spc
+                    && k.fork == fork.ordinal()
+                    && Integer.compareUnsigned(k.block, firstBlock) >= 0) {
                 i.remove();
             }
         }
@@ -76,7 +95,8 @@ final class MissingPageTable {
         if (entries.isEmpty()) {
             return;
         }
-        StringBuilder text = new StringBuilder("WAL refers to pages that no later record accounts for: ");
+        StringBuilder text =
+                new StringBuilder("WAL refers to pages that no later record accounts for: ");
         int named = 0;
         for (Map.Entry<Key, Entry> e : entries.entrySet()) {
             if (named == NAMED_IN_MESSAGE) {
@@ -95,6 +115,11 @@ final class MissingPageTable {
     }
 
     private static String place(Key k) {
-        return "rel=" + new RelFileLocator(k.spc, k.db, k.rel) + " fork=" + ForkNumber.of(k.fork) + " block=" + BlockNumber.toString(k.block);
+        return "rel="
+                + new RelFileLocator(k.spc, k.db, k.rel)
+                + " fork="
+                + ForkNumber.of(k.fork)
+                + " block="
+                + BlockNumber.toString(k.block);
     }
 }

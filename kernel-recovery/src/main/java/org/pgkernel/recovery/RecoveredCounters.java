@@ -1,12 +1,18 @@
 package org.pgkernel.recovery;
 
-/** Counters that a checkpoint record carries and that redo moves on; kernel-xact implements them. Ids are unsigned. (PostgreSQL: ShmemVariableCache, MultiXactState, CheckPoint.) */
+/**
+ * Counters that a checkpoint record carries and that redo moves on; kernel-xact implements them.
+ * Ids are unsigned. (PostgreSQL: ShmemVariableCache, MultiXactState, CheckPoint.)
+ */
 public interface RecoveredCounters {
     long nextFullXid();
 
     void nextFullXid(long fullXid);
 
-    /** Moves nextFullXid past {@code xid} if it is not yet. (PostgreSQL: AdvanceNextFullTransactionIdPastXid.) */
+    /**
+     * Moves nextFullXid past {@code xid} if it is not yet. (PostgreSQL:
+     * AdvanceNextFullTransactionIdPastXid.)
+     */
     void advancePastXid(int xid);
 
     int nextOid();
@@ -40,12 +46,16 @@ public interface RecoveredCounters {
 
     void commitTsXids(int oldest, int newest);
 
-    /** Oldest xid still running at the end of redo. (PostgreSQL: oldestActiveXID of StartupXLOG, after prepared transactions.) */
+    /**
+     * Oldest xid still running at the end of redo. (PostgreSQL: oldestActiveXID of StartupXLOG,
+     * after prepared transactions.)
+     */
     int oldestActiveXid();
 
     /**
-     * The primary's track_commit_timestamp: pg_control's value, told after the counters were set and before the first record, then each
-     * parameter change that replay meets. Turning it off removes pg_commit_ts. (PostgreSQL: StartupCommitTs, CommitTsParameterChange.)
+     * The primary's track_commit_timestamp: pg_control's value, told after the counters were set
+     * and before the first record, then each parameter change that replay meets. Turning it off
+     * removes pg_commit_ts. (PostgreSQL: StartupCommitTs, CommitTsParameterChange.)
      */
     default void trackCommitTimestamp(boolean on) {}
 }

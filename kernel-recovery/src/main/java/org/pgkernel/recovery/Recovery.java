@@ -23,12 +23,14 @@ import org.pgkernel.wal.WalRecordBuilder;
 import org.pgkernel.wal.WalWriter;
 
 /**
- * One recovery of one data directory, from its control file to the state "in production", and the checkpoints after.
+ * One recovery of one data directory, from its control file to the state "in production", and the
+ * checkpoints after.
  *
- * <p>The steps, each called once and in this order: {@link #open} reads and scans, writing nothing; {@link #begin} writes the state "in
- * recovery"; {@link #replay}; then {@link #finishCrashRecovery} or {@link #promote}; {@link #checkpoint} at will; {@link #shutdown} or,
- * before the end of recovery, {@link #interrupt}. One thread. (PostgreSQL: StartupXLOG, xlog.c; InitWalRecovery, PerformWalRecovery,
- * xlogrecovery.c.)
+ * <p>The steps, each called once and in this order: {@link #open} reads and scans, writing nothing;
+ * {@link #begin} writes the state "in recovery"; {@link #replay}; then {@link #finishCrashRecovery}
+ * or {@link #promote}; {@link #checkpoint} at will; {@link #shutdown} or, before the end of
+ * recovery, {@link #interrupt}. One thread. (PostgreSQL: StartupXLOG, xlog.c; InitWalRecovery,
+ * PerformWalRecovery, xlogrecovery.c.)
  */
 public final class Recovery implements AutoCloseable {
     /** What ends it. */
@@ -68,46 +70,92 @@ public final class Recovery implements AutoCloseable {
     private boolean fullPageWrites;
 
     /** Takes over the control file and the pool also when it throws. */
-    private Recovery(Disk disk, String dataDirectory, Mode mode, RecoveryOptions options, List<RecoveryModuleProvider> providers, ControlFileKeeper control) {
+    private Recovery(
+            Disk disk,
+            String dataDirectory,
+            Mode mode,
+            RecoveryOptions options,
+            List<RecoveryModuleProvider> providers,
+            ControlFileKeeper control) {
         this.disk = disk;
         this.mode = mode;
         this.options = options;
         this.control = control;
         walDirectory = dataDirectory + "/pg_wal";
         found = control.snapshot();
-        // A standby promoted and not checkpointed yet has its newest timeline in the minimum recovery point only.
+        // A standby promoted and not checkpointed yet has its newest timeline in the minimum
+        // recovery point only.
         int checkpointTimeline = found.checkPointThisTimeLineId();
         int minimumTimeline = found.minRecoveryPointTli();
-        history = TimelineHistory.read(disk, walDirectory, Integer.compareUnsigned(minimumTimeline, checkpointTimeline) > 0 ? minimumTimeline : checkpointTimeline);
+        history =
+                TimelineHistory.read(
+                        disk,
+                        walDirectory,
+                        Integer.compareUnsigned(minimumTimeline, checkpointTimeline) > 0
+                                ? minimumTimeline
+                                : checkpointTimeline);
         gate = new MinimumRecoveryPoint(control, state);
-        smgr = new StorageManager(disk, dataDirectory, StorageManager.SEGMENT_BLOCKS, options.sizePolicy(), new SyncRequests(disk, dataDirectory));
+        smgr =
+                new StorageManager(
+                        disk,
+                        dataDirectory,
+                        StorageManager.SEGMENT_BLOCKS,
+                        options.sizePolicy(),
+                        new SyncRequests(disk, dataDirectory));
         smgr.inRecovery(true);
-        pool = BufferPool.open(options.sharedBuffers(), smgr, gate, found.checksumsEnabled(), options.dropStrategy());
+        pool =
+                BufferPool.open(
+                        options.sharedBuffers(),
+                        smgr,
+                        gate,
+                        found.checksumsEnabled(),
+                        options.dropStrategy());
         try {
             pool.hintsAreLogged(found.checksumsEnabled() || found.walLogHints());
-            RecoveryEnvironment environment = new RecoveryEnvironment(disk, dataDirectory, smgr, pool);
-            modules = providers == null ? RecoveryModules.load(environment) : RecoveryModules.of(providers, environment);
+            RecoveryEnvironment environment =
+                    new RecoveryEnvironment(disk, dataDirectory, smgr, pool);
+            modules =
+                    providers == null
+                            ? RecoveryModules.load(environment)
+                            : RecoveryModules.of(providers, environment);
         } catch (RuntimeException e) {
             pool.close();
             throw e;
         }
-        context = new RedoContext(pool, modules.counters(), gate, state, new MissingPageTable(), control);
-        checkpoints = new Checkpoints(modules.participants(), pool, modules.counters(), control, ControlFileKeeper.startUnloggedLsn(found), options.clock());
+        context =
+                new RedoContext(
+                        pool, modules.counters(), gate, state, new MissingPageTable(), control);
+        checkpoints =
+                new Checkpoints(
+                        modules.participants(),
+                        pool,
+                        modules.counters(),
+                        control,
+                        ControlFileKeeper.startUnloggedLsn(found),
+                        options.clock());
         reader = newReader();
     }
 
     /**
-     * Reads the control file, the checkpoint it points to, and all WAL from there on. Writes nothing.
+     * Reads the control file, the checkpoint it points to, and all WAL from there on. Writes
+     * nothing.
      *
      * @param dataDirectory absolute
-     * @throws RefusedException when a file or the WAL is missing, or the WAL holds a record that redo does not cover
+     * @throws RefusedException when a file or the WAL is missing, or the WAL holds a record that
+     *     redo does not cover
      */
-    public static Recovery open(Disk disk, String dataDirectory, Mode mode, RecoveryOptions options) {
+    public static Recovery open(
+            Disk disk, String dataDirectory, Mode mode, RecoveryOptions options) {
         return open(disk, dataDirectory, mode, options, null);
     }
 
     /** The same with modules given by hand; null finds them. */
-    static Recovery open(Disk disk, String dataDirectory, Mode mode, RecoveryOptions options, List<RecoveryModuleProvider> providers) {
+    static Recovery open(
+            Disk disk,
+            String dataDirectory,
+            Mode mode,
+            RecoveryOptions options,
+            List<RecoveryModuleProvider> providers) {
         ControlFileKeeper control = ControlFileKeeper.read(disk, dataDirectory, options.clock());
         Recovery recovery;
         try {
@@ -129,7 +177,8 @@ public final class Recovery implements AutoCloseable {
     }
 
     private WalReader newReader() {
-        return new WalReader(disk, walDirectory, history, found.xlogSegSize(), found.systemIdentifier());
+        return new WalReader(
+                disk, walDirectory, history, found.xlogSegSize(), found.systemIdentifier());
     }
 
     /** (PostgreSQL: ReadCheckpointRecord, and the checks after it in InitWalRecovery.) */
@@ -138,29 +187,56 @@ public final class Recovery implements AutoCloseable {
         reader.begin(at);
         WalRecord record = reader.next();
         if (record == null) {
-            throw new RefusedException("the checkpoint that the control file points to cannot be read from the WAL, " + reader.end().detail() + ": file=" + walDirectory + " lsn=" + Lsn.format(at));
+            throw new RefusedException(
+                    "the checkpoint that the control file points to cannot be read from the WAL, "
+                            + reader.end().detail()
+                            + ": file="
+                            + walDirectory
+                            + " lsn="
+                            + Lsn.format(at));
         }
         boolean isShutdown = record.type() == XlogRedo.CHECKPOINT_SHUTDOWN;
-        if (record.rmid() != RmgrIds.XLOG || !isShutdown && record.type() != XlogRedo.CHECKPOINT_ONLINE || record.dataLength() != CheckPointRecord.SIZE) {
-            throw new RefusedException("the control file points to a WAL record that is no checkpoint: file=" + walDirectory + " lsn=" + Lsn.format(at));
+        if (record.rmid() != RmgrIds.XLOG
+                || !isShutdown && record.type() != XlogRedo.CHECKPOINT_ONLINE
+                || record.dataLength() != CheckPointRecord.SIZE) {
+            throw new RefusedException(
+                    "the control file points to a WAL record that is no checkpoint: file="
+                            + walDirectory
+                            + " lsn="
+                            + Lsn.format(at));
         }
         startCheckpoint.putBytes(0, record.data(), 0, CheckPointRecord.SIZE);
         startCheckpointEnd = record.endLsn();
         long redo = CheckPointRecord.redo(startCheckpoint, 0);
         if (Lsn.before(at, redo) || isShutdown && redo != at) {
-            throw new DamagedDataException("the checkpoint's redo point " + Lsn.format(redo) + " cannot be: lsn=" + Lsn.format(at));
+            throw new DamagedDataException(
+                    "the checkpoint's redo point "
+                            + Lsn.format(redo)
+                            + " cannot be: lsn="
+                            + Lsn.format(at));
         }
-        if (!TransactionId.isNormal(TransactionId.xidOf(CheckPointRecord.nextXid(startCheckpoint, 0)))) {
-            throw new DamagedDataException("the checkpoint's next transaction id is invalid: lsn=" + Lsn.format(at));
+        if (!TransactionId.isNormal(
+                TransactionId.xidOf(CheckPointRecord.nextXid(startCheckpoint, 0)))) {
+            throw new DamagedDataException(
+                    "the checkpoint's next transaction id is invalid: lsn=" + Lsn.format(at));
         }
         int of = CheckPointRecord.thisTimeLineId(startCheckpoint, 0);
         if (history.timelineAt(at) != of) {
-            throw new RefusedException("the checkpoint is on timeline " + Integer.toUnsignedString(of) + ", which is not in the history of timeline " + Integer.toUnsignedString(history.newest()) + ": lsn=" + Lsn.format(at));
+            throw new RefusedException(
+                    "the checkpoint is on timeline "
+                            + Integer.toUnsignedString(of)
+                            + ", which is not in the history of timeline "
+                            + Integer.toUnsignedString(history.newest())
+                            + ": lsn="
+                            + Lsn.format(at));
         }
         needsRedo = redo != at || found.state() != DbState.SHUTDOWNED || mode == Mode.STANDBY;
     }
 
-    /** Positions the reader at the first record to replay, scans to the end of WAL, and positions it there again. */
+    /**
+     * Positions the reader at the first record to replay, scans to the end of WAL, and positions it
+     * there again.
+     */
     private void scanWal() {
         if (!needsRedo) {
             return;
@@ -171,7 +247,13 @@ public final class Recovery implements AutoCloseable {
             scan = WalScan.scan(scanner, modules);
         }
         if (scan.records() == 0 && first != startCheckpointEnd) {
-            throw new RefusedException("the WAL from the redo point on is missing, " + scan.end().detail() + ": file=" + walDirectory + " lsn=" + Lsn.format(first));
+            throw new RefusedException(
+                    "the WAL from the redo point on is missing, "
+                            + scan.end().detail()
+                            + ": file="
+                            + walDirectory
+                            + " lsn="
+                            + Lsn.format(first));
         }
         reader.begin(first);
         if (first == startCheckpointEnd) {
@@ -191,10 +273,15 @@ public final class Recovery implements AutoCloseable {
         RecoveredCounters counters = modules.counters();
         counters.nextFullXid(CheckPointRecord.nextXid(body, 0));
         counters.nextOid(CheckPointRecord.nextOid(body, 0));
-        counters.nextMulti(CheckPointRecord.nextMulti(body, 0), CheckPointRecord.nextMultiOffset(body, 0));
-        counters.oldestXid(CheckPointRecord.oldestXid(body, 0), CheckPointRecord.oldestXidDb(body, 0));
-        counters.oldestMulti(CheckPointRecord.oldestMulti(body, 0), CheckPointRecord.oldestMultiDb(body, 0));
-        counters.commitTsXids(CheckPointRecord.oldestCommitTsXid(body, 0), CheckPointRecord.newestCommitTsXid(body, 0));
+        counters.nextMulti(
+                CheckPointRecord.nextMulti(body, 0), CheckPointRecord.nextMultiOffset(body, 0));
+        counters.oldestXid(
+                CheckPointRecord.oldestXid(body, 0), CheckPointRecord.oldestXidDb(body, 0));
+        counters.oldestMulti(
+                CheckPointRecord.oldestMulti(body, 0), CheckPointRecord.oldestMultiDb(body, 0));
+        counters.commitTsXids(
+                CheckPointRecord.oldestCommitTsXid(body, 0),
+                CheckPointRecord.newestCommitTsXid(body, 0));
         counters.trackCommitTimestamp(found.trackCommitTimestamp());
         state.fullPageWrites = CheckPointRecord.fullPageWrites(body, 0);
         timeline = CheckPointRecord.thisTimeLineId(body, 0);
@@ -217,7 +304,10 @@ public final class Recovery implements AutoCloseable {
         return scan;
     }
 
-    /** Records the state "in recovery", and clears what a crash leaves of unlogged relations. From here on the directory changes. */
+    /**
+     * Records the state "in recovery", and clears what a crash leaves of unlogged relations. From
+     * here on the directory changes.
+     */
     public void begin() {
         if (!needsRedo) {
             return;
@@ -230,7 +320,8 @@ public final class Recovery implements AutoCloseable {
             control.beginCrashRecovery(startCheckpoint);
         }
         UnloggedRelations.cleanUp(disk, smgr.dataDirectory());
-        TimelineSwitch timelineSwitch = new TimelineSwitch(history, disk, walDirectory, found.xlogSegSize());
+        TimelineSwitch timelineSwitch =
+                new TimelineSwitch(history, disk, walDirectory, found.xlogSegSize());
         engine = new SerialRedoEngine(reader, modules, context, timelineSwitch, options.listener());
         context.checkConsistency();
     }
@@ -238,8 +329,9 @@ public final class Recovery implements AutoCloseable {
     /**
      * Replays up to the first record that begins at or after {@code stopLsn}, 0 for all there is.
      *
-     * @throws DamagedDataException when a record or a page is damaged: what was replayed before it is on disk, the control file still says
-     *     "in recovery" from the same checkpoint, and this object can only be closed
+     * @throws DamagedDataException when a record or a page is damaged: what was replayed before it
+     *     is on disk, the control file still says "in recovery" from the same checkpoint, and this
+     *     object can only be closed
      */
     public RedoEngine.Outcome replay(long stopLsn) {
         try {
@@ -251,7 +343,8 @@ public final class Recovery implements AutoCloseable {
                 context.abandonHeldBuffers();
                 checkpoints.flushEverything(CheckPointRecord.redo(startCheckpoint, 0));
             } catch (RuntimeException whileFlushing) {
-                // The disk keeps what it had: a rerun begins at the same checkpoint and needs none of this.
+                // The disk keeps what it had: a rerun begins at the same checkpoint and needs none
+                // of this.
                 e.addSuppressed(whileFlushing);
             }
             throw e;
@@ -273,7 +366,10 @@ public final class Recovery implements AutoCloseable {
         return endOfWal;
     }
 
-    /** Continues the timeline where the WAL ends and writes the end-of-recovery checkpoint; the cluster is in production on return. */
+    /**
+     * Continues the timeline where the WAL ends and writes the end-of-recovery checkpoint; the
+     * cluster is in production on return.
+     */
     public void finishCrashRecovery() {
         assert mode == Mode.CRASH : "a standby is promoted";
         // A record that lost its second half stays; what is written next says so.
@@ -286,12 +382,23 @@ public final class Recovery implements AutoCloseable {
         }
         timeline = state.lastReplayedTimeline;
         long start = missing == Lsn.INVALID ? end : missing;
-        startWriting(new WalWriter(disk, walDirectory, timeline, found.xlogSegSize(), found.systemIdentifier(), start, lastRecord(), missing), start);
+        startWriting(
+                new WalWriter(
+                        disk,
+                        walDirectory,
+                        timeline,
+                        found.xlogSegSize(),
+                        found.systemIdentifier(),
+                        start,
+                        lastRecord(),
+                        missing),
+                start);
         if (missing != Lsn.INVALID) {
             appendOverwriteContrecord(aborted);
         }
         if (needsRedo) {
-            checkpoints.write(Checkpoints.Kind.END_OF_RECOVERY, writer, timeline, timeline, fullPageWrites);
+            checkpoints.write(
+                    Checkpoints.Kind.END_OF_RECOVERY, writer, timeline, timeline, fullPageWrites);
         }
         modules.afterRecovery(context);
         control.inProduction();
@@ -302,8 +409,9 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Ends a standby: begins the next free timeline at the end of the last record applied. The history file, which makes the timeline
-     * known to others, is written after everything that can still fail. In production on return; a checkpoint should follow. (R19, R20)
+     * Ends a standby: begins the next free timeline at the end of the last record applied. The
+     * history file, which makes the timeline known to others, is written after everything that can
+     * still fail. In production on return; a checkpoint should follow. (R19, R20)
      *
      * @return the new timeline
      */
@@ -312,19 +420,35 @@ public final class Recovery implements AutoCloseable {
         long end = state.lastReplayedEndLsn;
         int oldTimeline = state.lastReplayedTimeline;
         if (Lsn.before(end, control.minRecoveryPoint())) {
-            throw new RefusedException("the WAL ends before the minimum recovery point " + Lsn.format(control.minRecoveryPoint()) + ": lsn=" + Lsn.format(end));
+            throw new RefusedException(
+                    "the WAL ends before the minimum recovery point "
+                            + Lsn.format(control.minRecoveryPoint())
+                            + ": lsn="
+                            + Lsn.format(end));
         }
         context.checkMissingPages();
         UnloggedRelations.initialize(disk, smgr.dataDirectory());
         int newTimeline = TimelineHistory.nextFree(disk, walDirectory, history.newest());
         gate.advance();
-        WalWriter.copySegmentForNewTimeline(disk, walDirectory, oldTimeline, newTimeline, end, found.xlogSegSize());
+        WalWriter.copySegmentForNewTimeline(
+                disk, walDirectory, oldTimeline, newTimeline, end, found.xlogSegSize());
         removeSignalFiles();
         history.write(disk, walDirectory, newTimeline, end, "no recovery target specified");
         timeline = newTimeline;
-        startWriting(new WalWriter(disk, walDirectory, newTimeline, found.xlogSegSize(), found.systemIdentifier(), end, lastRecord(), Lsn.INVALID), end);
+        startWriting(
+                new WalWriter(
+                        disk,
+                        walDirectory,
+                        newTimeline,
+                        found.xlogSegSize(),
+                        found.systemIdentifier(),
+                        end,
+                        lastRecord(),
+                        Lsn.INVALID),
+                end);
         appendEndOfRecovery(newTimeline, oldTimeline);
-        TimelineSwitch.removeForeignSegments(disk, walDirectory, end, newTimeline, found.xlogSegSize());
+        TimelineSwitch.removeForeignSegments(
+                disk, walDirectory, end, newTimeline, found.xlogSegSize());
         modules.afterRecovery(context);
         control.inProduction();
         return newTimeline;
@@ -343,7 +467,8 @@ public final class Recovery implements AutoCloseable {
         smgr.inRecovery(false);
         modules.afterRedo(context);
         gate.switchTo(writer, start);
-        fullPageWrites = options.fullPageWrites() == null ? state.fullPageWrites : options.fullPageWrites();
+        fullPageWrites =
+                options.fullPageWrites() == null ? state.fullPageWrites : options.fullPageWrites();
     }
 
     /** (PostgreSQL: CreateOverwriteContrecordRecord.) */
@@ -365,7 +490,11 @@ public final class Recovery implements AutoCloseable {
     }
 
     private long append(int type, UnsafeBuffer data) {
-        long end = writer.append(new WalRecordBuilder().begin(RmgrIds.XLOG, type, TransactionId.INVALID).data(data, 0, data.capacity()));
+        long end =
+                writer.append(
+                        new WalRecordBuilder()
+                                .begin(RmgrIds.XLOG, type, TransactionId.INVALID)
+                                .data(data, 0, data.capacity()));
         writer.flush();
         return end;
     }
@@ -386,7 +515,10 @@ public final class Recovery implements AutoCloseable {
         checkpoints.write(Checkpoints.Kind.SHUTDOWN, writer, timeline, timeline, fullPageWrites);
     }
 
-    /** Stops a standby so that it can be opened again: everything replayed is on disk, state "shut down in recovery". */
+    /**
+     * Stops a standby so that it can be opened again: everything replayed is on disk, state "shut
+     * down in recovery".
+     */
     public void interrupt() {
         assert mode == Mode.STANDBY && writer == null : "only a standby that was not promoted";
         checkpoints.shutdownRestartPoint(state, gate);

@@ -5,4 +5,5 @@ import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.smgr.StorageManager;
 
 /** What a recovery module may build on. */
-public record RecoveryEnvironment(Disk disk, String dataDirectory, StorageManager smgr, BufferPool pool) {}
+public record RecoveryEnvironment(
+        Disk disk, String dataDirectory, StorageManager smgr, BufferPool pool) {}

@@ -6,15 +6,22 @@ import java.util.List;
 public interface RecoveryModule {
     List<ResourceManager> resourceManagers();
 
-    /** Called once after the control file was read and the counters set from the checkpoint, before the first record. */
+    /**
+     * Called once after the control file was read and the counters set from the checkpoint, before
+     * the first record.
+     */
     default void beforeRedo(RedoContext context) {}
 
-    /** Called once after the last record, before new WAL is written: brings SLRUs to their exact end and the like. (PostgreSQL: TrimCLOG, TrimMultiXact, StartupSUBTRANS.) */
+    /**
+     * Called once after the last record, before new WAL is written: brings SLRUs to their exact end
+     * and the like. (PostgreSQL: TrimCLOG, TrimMultiXact, StartupSUBTRANS.)
+     */
     default void afterRedo(RedoContext context) {}
 
     /**
-     * Called once when recovery is over: the end-of-recovery checkpoint or record is written, ordinary checkpoints follow.
-     * (PostgreSQL: CompleteCommitTsInitialization, and SharedRecoveryState becoming RECOVERY_STATE_DONE.)
+     * Called once when recovery is over: the end-of-recovery checkpoint or record is written,
+     * ordinary checkpoints follow. (PostgreSQL: CompleteCommitTsInitialization, and
+     * SharedRecoveryState becoming RECOVERY_STATE_DONE.)
      */
     default void afterRecovery(RedoContext context) {}
 

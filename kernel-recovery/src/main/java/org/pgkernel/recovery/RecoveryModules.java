@@ -7,8 +7,8 @@ import java.util.ServiceLoader;
 import org.pgkernel.base.error.RefusedException;
 
 /**
- * The modules that take part in one recovery, and what they bring: exactly one resource manager for each of PostgreSQL's numbers, exactly
- * one set of counters, any number of checkpoint participants.
+ * The modules that take part in one recovery, and what they bring: exactly one resource manager for
+ * each of PostgreSQL's numbers, exactly one set of counters, any number of checkpoint participants.
  */
 public final class RecoveryModules implements AutoCloseable {
     private final List<RecoveryModule> modules;
@@ -16,7 +16,10 @@ public final class RecoveryModules implements AutoCloseable {
     private final RecoveredCounters counters;
     private final List<CheckpointParticipant> participants;
 
-    private RecoveryModules(List<RecoveryModule> modules, RecoveredCounters counters, List<CheckpointParticipant> participants) {
+    private RecoveryModules(
+            List<RecoveryModule> modules,
+            RecoveredCounters counters,
+            List<CheckpointParticipant> participants) {
         this.modules = modules;
         this.counters = counters;
         this.participants = participants;
@@ -25,7 +28,8 @@ public final class RecoveryModules implements AutoCloseable {
     /**
      * Makes the modules of every provider that {@link ServiceLoader} finds.
      *
-     * @throws RefusedException naming the resource managers that nobody brought, or that two modules did
+     * @throws RefusedException naming the resource managers that nobody brought, or that two
+     *     modules did
      */
     public static RecoveryModules load(RecoveryEnvironment environment) {
         List<RecoveryModuleProvider> providers = new ArrayList<>();
@@ -34,7 +38,8 @@ public final class RecoveryModules implements AutoCloseable {
     }
 
     /** The same with providers given by hand. */
-    public static RecoveryModules of(List<RecoveryModuleProvider> providers, RecoveryEnvironment environment) {
+    public static RecoveryModules of(
+            List<RecoveryModuleProvider> providers, RecoveryEnvironment environment) {
         List<RecoveryModule> modules = new ArrayList<>();
         RecoveredCounters counters = null;
         List<CheckpointParticipant> participants = new ArrayList<>();
@@ -44,17 +49,21 @@ public final class RecoveryModules implements AutoCloseable {
                 modules.add(module);
                 if (module.counters() != null) {
                     if (counters != null) {
-                        throw new RefusedException("two recovery modules supply the counters, the second is " + provider.name());
+                        throw new RefusedException(
+                                "two recovery modules supply the counters, the second is "
+                                        + provider.name());
                     }
                     counters = module.counters();
                 }
                 participants.addAll(module.checkpointParticipants());
             }
             if (counters == null) {
-                throw new RefusedException("no recovery module supplies the transaction counters: is kernel-xact on the path?");
+                throw new RefusedException(
+                        "no recovery module supplies the transaction counters: is kernel-xact on the path?");
             }
             participants.sort(Comparator.comparing(CheckpointParticipant::order));
-            RecoveryModules all = new RecoveryModules(List.copyOf(modules), counters, List.copyOf(participants));
+            RecoveryModules all =
+                    new RecoveryModules(List.copyOf(modules), counters, List.copyOf(participants));
             all.register();
             return all;
         } catch (RuntimeException e) {
@@ -68,10 +77,17 @@ public final class RecoveryModules implements AutoCloseable {
             for (ResourceManager manager : module.resourceManagers()) {
                 int id = manager.id();
                 if (id < 0 || id >= RmgrIds.COUNT || !RmgrIds.name(id).equals(manager.name())) {
-                    throw new RefusedException("resource manager " + manager.name() + " has number " + id + ", which is that of " + RmgrIds.name(id));
+                    throw new RefusedException(
+                            "resource manager "
+                                    + manager.name()
+                                    + " has number "
+                                    + id
+                                    + ", which is that of "
+                                    + RmgrIds.name(id));
                 }
                 if (managers[id] != null) {
-                    throw new RefusedException("two recovery modules bring the resource manager " + manager.name());
+                    throw new RefusedException(
+                            "two recovery modules bring the resource manager " + manager.name());
                 }
                 managers[id] = manager;
             }
@@ -83,7 +99,8 @@ public final class RecoveryModules implements AutoCloseable {
             }
         }
         if (!missing.isEmpty()) {
-            throw new RefusedException("no module on the path brings the resource managers " + missing);
+            throw new RefusedException(
+                    "no module on the path brings the resource managers " + missing);
         }
     }
 
@@ -119,11 +136,18 @@ public final class RecoveryModules implements AutoCloseable {
         }
     }
 
-    /** {@code Heap/INSERT+INIT}, as pg_waldump prints it; {@code Heap/UNKNOWN (F0)} for a type its manager does not know. (PostgreSQL: xlog_outdesc.) */
+    /**
+     * {@code Heap/INSERT+INIT}, as pg_waldump prints it; {@code Heap/UNKNOWN (F0)} for a type its
+     * manager does not know. (PostgreSQL: xlog_outdesc.)
+     */
     public String identify(int rmid, int info) {
         ResourceManager manager = manager(rmid);
         String type = manager == null ? null : manager.identify(info);
-        return RmgrIds.name(rmid) + "/" + (type == null ? "UNKNOWN (" + Integer.toHexString(info & 0xF0).toUpperCase() + ")" : type);
+        return RmgrIds.name(rmid)
+                + "/"
+                + (type == null
+                        ? "UNKNOWN (" + Integer.toHexString(info & 0xF0).toUpperCase() + ")"
+                        : type);
     }
 
     @Override

@@ -1,6 +1,9 @@
 package org.pgkernel.recovery;
 
-/** What redo has to do with a page that a record refers to. (PostgreSQL: XLogRedoAction, xlogutils.h.) */
+/**
+ * What redo has to do with a page that a record refers to. (PostgreSQL: XLogRedoAction,
+ * xlogutils.h.)
+ */
 public enum RedoAction {
     /** The page is older than the record: apply the change. */
     NEEDS_REDO,

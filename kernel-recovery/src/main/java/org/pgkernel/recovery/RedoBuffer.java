@@ -46,7 +46,10 @@ public final class RedoBuffer {
         pool.wrap(buffer, page);
     }
 
-    /** Brings back what the file holds, zeros when the fork does not reach that far: undoes a change given up half-way. */
+    /**
+     * Brings back what the file holds, zeros when the fork does not reach that far: undoes a change
+     * given up half-way.
+     */
     void revert() {
         int block = pool.block(buffer);
         if (Integer.compareUnsigned(block, relation.nblocks(fork)) < 0) {

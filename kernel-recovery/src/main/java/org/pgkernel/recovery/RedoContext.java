@@ -18,11 +18,11 @@ import org.pgkernel.smgr.StorageManager;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Redo's buffer access and everything else a resource manager may touch. One thread. Allocates nothing per record but where a page is
- * missing or damaged.
+ * Redo's buffer access and everything else a resource manager may touch. One thread. Allocates
+ * nothing per record but where a page is missing or damaged.
  *
- * <p>The LSN interlock lives here: an image is restored whatever the page says; a page whose LSN is at or past the record's end has the
- * change already. (PostgreSQL: xlogutils.c.)
+ * <p>The LSN interlock lives here: an image is restored whatever the page says; a page whose LSN is
+ * at or past the record's end has the change already. (PostgreSQL: xlogutils.c.)
  */
 public final class RedoContext {
     /** Block ids of a record, and a few more for pages without a block reference. */
@@ -41,10 +41,19 @@ public final class RedoContext {
     private final UnsafeBuffer peek = new UnsafeBuffer(0L, 0);
     private SmgrRelation[] dropped = new SmgrRelation[64];
 
-    /** The record that {@link #read} and {@link #init} were last asked about: its end is named when a page is missing. */
+    /**
+     * The record that {@link #read} and {@link #init} were last asked about: its end is named when
+     * a page is missing.
+     */
     private long currentLsn;
 
-    RedoContext(BufferPool pool, RecoveredCounters counters, DurabilityGate gate, ReplayState state, MissingPageTable missingPages, ControlFileKeeper control) {
+    RedoContext(
+            BufferPool pool,
+            RecoveredCounters counters,
+            DurabilityGate gate,
+            ReplayState state,
+            MissingPageTable missingPages,
+            ControlFileKeeper control) {
         this.pool = pool;
         this.smgr = pool.smgr();
         this.counters = counters;
@@ -58,11 +67,12 @@ public final class RedoContext {
     }
 
     /**
-     * A context without control file, before consistency, whose {@link #flushTo} does nothing: for resource managers' own tests and for
-     * tools that apply single records.
+     * A context without control file, before consistency, whose {@link #flushTo} does nothing: for
+     * resource managers' own tests and for tools that apply single records.
      */
     public static RedoContext standalone(BufferPool pool, RecoveredCounters counters) {
-        return new RedoContext(pool, counters, lsn -> {}, new ReplayState(), new MissingPageTable(), null);
+        return new RedoContext(
+                pool, counters, lsn -> {}, new ReplayState(), new MissingPageTable(), null);
     }
 
     /** Holders free for a record's use; index {@code i} is usually block id {@code i}. */
@@ -91,7 +101,10 @@ public final class RedoContext {
         return counters;
     }
 
-    /** True once a page that is missing is an error at once. In crash recovery that is never before the end of WAL. (PostgreSQL: reachedConsistency.) */
+    /**
+     * True once a page that is missing is an error at once. In crash recovery that is never before
+     * the end of WAL. (PostgreSQL: reachedConsistency.)
+     */
     public boolean isConsistent() {
         return state.consistent;
     }
@@ -110,9 +123,14 @@ public final class RedoContext {
         missingPages.check(state.lastReplayedEndLsn);
     }
 
-    /** Called after each record until it says that the data is consistent. (PostgreSQL: CheckRecoveryConsistency.) */
+    /**
+     * Called after each record until it says that the data is consistent. (PostgreSQL:
+     * CheckRecoveryConsistency.)
+     */
     void checkConsistency() {
-        if (!state.consistent && state.consistencyLsn != Lsn.INVALID && Lsn.atOrAfter(state.lastReplayedEndLsn, state.consistencyLsn)) {
+        if (!state.consistent
+                && state.consistencyLsn != Lsn.INVALID
+                && Lsn.atOrAfter(state.lastReplayedEndLsn, state.consistencyLsn)) {
             checkMissingPages();
             state.consistent = true;
         }
@@ -131,31 +149,55 @@ public final class RedoContext {
         return control;
     }
 
-    /** The page of block reference {@code id}, pinned and exclusively locked in {@code into} unless NOT_FOUND. (PostgreSQL: XLogReadBufferForRedo.) */
+    /**
+     * The page of block reference {@code id}, pinned and exclusively locked in {@code into} unless
+     * NOT_FOUND. (PostgreSQL: XLogReadBufferForRedo.)
+     */
     public RedoAction read(WalRecord record, int id, RedoBuffer into) {
         return read(record, id, ReadMode.NORMAL, false, into);
     }
 
     /**
-     * The same with a mode, and with a cleanup lock when asked. (PostgreSQL: XLogReadBufferForRedoExtended.)
+     * The same with a mode, and with a cleanup lock when asked. (PostgreSQL:
+     * XLogReadBufferForRedoExtended.)
      *
-     * @throws DamagedDataException when the record lacks the block, when its WILL_INIT flag and the mode disagree, or when its image or
-     *     the page on disk is damaged
+     * @throws DamagedDataException when the record lacks the block, when its WILL_INIT flag and the
+     *     mode disagree, or when its image or the page on disk is damaged
      */
-    public RedoAction read(WalRecord record, int id, ReadMode mode, boolean cleanupLock, RedoBuffer into) {
+    public RedoAction read(
+            WalRecord record, int id, ReadMode mode, boolean cleanupLock, RedoBuffer into) {
         currentLsn = record.endLsn();
         if (!record.hasBlock(id)) {
-            throw new DamagedDataException("WAL record has no block reference " + id + ": rmgr=" + record.rmid() + " info=" + record.info() + " lsn=" + Lsn.format(record.lsn()));
+            throw new DamagedDataException(
+                    "WAL record has no block reference "
+                            + id
+                            + ": rmgr="
+                            + record.rmid()
+                            + " info="
+                            + record.info()
+                            + " lsn="
+                            + Lsn.format(record.lsn()));
         }
         boolean zeroMode = mode == ReadMode.ZERO_AND_LOCK || mode == ReadMode.ZERO_AND_CLEANUP_LOCK;
         if (record.willInit(id) != zeroMode) {
-            throw new DamagedDataException((zeroMode ? "redo formats a page that its record does not mark as WILL_INIT: " : "redo reads a page that its record marks as WILL_INIT: ") + place(record, id));
+            throw new DamagedDataException(
+                    (zeroMode
+                                    ? "redo formats a page that its record does not mark as WILL_INIT: "
+                                    : "redo reads a page that its record marks as WILL_INIT: ")
+                            + place(record, id));
         }
         if (record.applyImage(id)) {
             restore(record, id, cleanupLock, into);
             return RedoAction.RESTORED;
         }
-        int buffer = readExtended(record.blockSpc(id), record.blockDb(id), record.blockRel(id), record.blockFork(id), record.blockNumber(id), mode);
+        int buffer =
+                readExtended(
+                        record.blockSpc(id),
+                        record.blockDb(id),
+                        record.blockRel(id),
+                        record.blockFork(id),
+                        record.blockNumber(id),
+                        mode);
         if (buffer < 0) {
             return RedoAction.NOT_FOUND;
         }
@@ -167,7 +209,9 @@ public final class RedoContext {
             }
         }
         into.hold(pool, relationOf(record, id), record.blockFork(id), buffer);
-        return Lsn.atOrAfter(Page.lsn(into.page()), record.endLsn()) ? RedoAction.DONE : RedoAction.NEEDS_REDO;
+        return Lsn.atOrAfter(Page.lsn(into.page()), record.endLsn())
+                ? RedoAction.DONE
+                : RedoAction.NEEDS_REDO;
     }
 
     private SmgrRelation relationOf(WalRecord record, int id) {
@@ -177,7 +221,14 @@ public final class RedoContext {
     private void restore(WalRecord record, int id, boolean cleanupLock, RedoBuffer into) {
         ForkNumber fork = record.blockFork(id);
         ReadMode mode = cleanupLock ? ReadMode.ZERO_AND_CLEANUP_LOCK : ReadMode.ZERO_AND_LOCK;
-        int buffer = readExtended(record.blockSpc(id), record.blockDb(id), record.blockRel(id), fork, record.blockNumber(id), mode);
+        int buffer =
+                readExtended(
+                        record.blockSpc(id),
+                        record.blockDb(id),
+                        record.blockRel(id),
+                        fork,
+                        record.blockNumber(id),
+                        mode);
         into.hold(pool, relationOf(record, id), fork, buffer);
         UnsafeBuffer page = into.page();
         record.restoreImage(id, page);
@@ -186,24 +237,32 @@ public final class RedoContext {
             Page.setLsn(page, record.endLsn());
         }
         into.markDirty();
-        // Init forks are copied file to file at the end of recovery: what is on disk must be what is in the pool.
+        // Init forks are copied file to file at the end of recovery: what is on disk must be what
+        // is in the pool.
         if (fork == ForkNumber.INIT) {
             pool.flushOne(into.buffer());
         }
     }
 
-    /** The page of a WILL_INIT block, zeroed if it was not in the pool, extending the fork as needed. (PostgreSQL: XLogInitBufferForRedo.) */
+    /**
+     * The page of a WILL_INIT block, zeroed if it was not in the pool, extending the fork as
+     * needed. (PostgreSQL: XLogInitBufferForRedo.)
+     */
     public void init(WalRecord record, int id, RedoBuffer into) {
         read(record, id, ReadMode.ZERO_AND_LOCK, false, into);
     }
 
     /**
-     * A page without block reference (visibility map, free space map), pinned, NOT locked; creates the fork, extends it in the ZERO modes;
-     * -1 when the page does not exist (NORMAL: remembered as missing). In the ZERO_AND_LOCK modes the buffer comes locked. (PostgreSQL: XLogReadBufferExtended.)
+     * A page without block reference (visibility map, free space map), pinned, NOT locked; creates
+     * the fork, extends it in the ZERO modes; -1 when the page does not exist (NORMAL: remembered
+     * as missing). In the ZERO_AND_LOCK modes the buffer comes locked. (PostgreSQL:
+     * XLogReadBufferExtended.)
      */
     public int readExtended(int spc, int db, int rel, ForkNumber fork, int block, ReadMode mode) {
         if (block == BlockNumber.INVALID) {
-            throw new DamagedDataException("redo asks for an invalid block number: " + place(spc, db, rel, fork, block, currentLsn()));
+            throw new DamagedDataException(
+                    "redo asks for an invalid block number: "
+                            + place(spc, db, rel, fork, block, currentLsn()));
         }
         SmgrRelation relation = smgr.open(spc, db, rel);
         int buffer;
@@ -221,7 +280,8 @@ public final class RedoContext {
             pool.wrap(buffer, peek);
             if (isNew(peek)) {
                 pool.release(buffer);
-                missingPages.remember(spc, db, rel, fork, block, true, currentLsn(), state.consistent);
+                missingPages.remember(
+                        spc, db, rel, fork, block, true, currentLsn(), state.consistent);
                 return -1;
             }
         }
@@ -229,8 +289,8 @@ public final class RedoContext {
     }
 
     /**
-     * The fork's size, the fork made when it is not there: a record may well write to a relation whose drop comes later in the WAL, and
-     * the file may have been lost in the crash.
+     * The fork's size, the fork made when it is not there: a record may well write to a relation
+     * whose drop comes later in the WAL, and the file may have been lost in the crash.
      */
     private static int existingBlocks(SmgrRelation relation, ForkNumber fork) {
         long size = relation.rememberedSize(fork);
@@ -274,24 +334,33 @@ public final class RedoContext {
         return smgr.open(spc, db, rel);
     }
 
-    /** Makes the minimum recovery point durable up to {@code lsn}; call before files shrink or vanish. (PostgreSQL: XLogFlush in recovery.) */
+    /**
+     * Makes the minimum recovery point durable up to {@code lsn}; call before files shrink or
+     * vanish. (PostgreSQL: XLogFlush in recovery.)
+     */
     public void flushTo(long lsn) {
         gate.beforeWrite(lsn);
     }
 
-    /** Forgets missing pages of a relation fork from {@code firstBlock} on. (PostgreSQL: XLogTruncateRelation.) */
+    /**
+     * Forgets missing pages of a relation fork from {@code firstBlock} on. (PostgreSQL:
+     * XLogTruncateRelation.)
+     */
     public void forgetMissingPages(int spc, int db, int rel, ForkNumber fork, int firstBlock) {
         missingPages.forget(spc, db, rel, fork, firstBlock);
     }
 
-    /** Forgets missing pages of a database. (PostgreSQL: XLogDropDatabase, without its smgr part.) */
+    /**
+     * Forgets missing pages of a database. (PostgreSQL: XLogDropDatabase, without its smgr part.)
+     */
     public void forgetMissingPages(int db) {
         missingPages.forgetDatabase(db);
     }
 
     /**
-     * Drops relations as a commit or abort record lists them: missing pages forgotten, buffers dropped in one pass, files removed at
-     * once. The caller has called {@link #flushTo}. (PostgreSQL: DropRelationFiles with isRedo.)
+     * Drops relations as a commit or abort record lists them: missing pages forgotten, buffers
+     * dropped in one pass, files removed at once. The caller has called {@link #flushTo}.
+     * (PostgreSQL: DropRelationFiles with isRedo.)
      *
      * @param locators triples spc, db, rel, {@code count} of them
      */
@@ -317,8 +386,9 @@ public final class RedoContext {
     }
 
     /**
-     * After a failure in the middle of a record: every held buffer goes back to what its file holds, then is let go. A page half
-     * changed must not reach the disk; its older version is as good as any to replay over.
+     * After a failure in the middle of a record: every held buffer goes back to what its file
+     * holds, then is let go. A page half changed must not reach the disk; its older version is as
+     * good as any to replay over.
      */
     void abandonHeldBuffers() {
         for (RedoBuffer buffer : buffers) {
@@ -344,10 +414,23 @@ public final class RedoContext {
         if (!record.hasBlock(blockId)) {
             return "lsn=" + Lsn.format(record.lsn());
         }
-        return place(record.blockSpc(blockId), record.blockDb(blockId), record.blockRel(blockId), record.blockFork(blockId), record.blockNumber(blockId), record.lsn());
+        return place(
+                record.blockSpc(blockId),
+                record.blockDb(blockId),
+                record.blockRel(blockId),
+                record.blockFork(blockId),
+                record.blockNumber(blockId),
+                record.lsn());
     }
 
     private static String place(int spc, int db, int rel, ForkNumber fork, int block, long lsn) {
-        return "rel=" + new RelFileLocator(spc, db, rel) + " fork=" + fork + " block=" + BlockNumber.toString(block) + " lsn=" + Lsn.format(lsn);
+        return "rel="
+                + new RelFileLocator(spc, db, rel)
+                + " fork="
+                + fork
+                + " block="
+                + BlockNumber.toString(block)
+                + " lsn="
+                + Lsn.format(lsn);
     }
 }

@@ -1,8 +1,8 @@
 package org.pgkernel.recovery;
 
 /**
- * Applies records in order. An engine may use threads of its own, but {@link #replay} returns only when every record it took is applied
- * wholly; all engines leave the same pages.
+ * Applies records in order. An engine may use threads of its own, but {@link #replay} returns only
+ * when every record it took is applied wholly; all engines leave the same pages.
  */
 public interface RedoEngine {
     /** Why {@link #replay} returned. */
@@ -14,10 +14,12 @@ public interface RedoEngine {
     }
 
     /**
-     * Replays up to, and not including, the first record that begins at or after {@code stopLsn}. May be called again to go on.
+     * Replays up to, and not including, the first record that begins at or after {@code stopLsn}.
+     * May be called again to go on.
      *
      * @param stopLsn 0 for no limit
-     * @throws org.pgkernel.base.error.DamagedDataException when a record cannot be applied: all before it are, nothing of it or after it is
+     * @throws org.pgkernel.base.error.DamagedDataException when a record cannot be applied: all
+     *     before it are, nothing of it or after it is
      */
     Outcome replay(long stopLsn);
 

@@ -8,8 +8,9 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * The map of catalogs whose relation file number pg_class cannot hold. A record carries the whole file, which is written over the old one
- * and synced at once. (PostgreSQL: relmap_redo, write_relmap_file, relmapper.c.)
+ * The map of catalogs whose relation file number pg_class cannot hold. A record carries the whole
+ * file, which is written over the old one and synced at once. (PostgreSQL: relmap_redo,
+ * write_relmap_file, relmapper.c.)
  *
  * <pre>
  *  record   0 dbid | 4 tsid | 8 nbytes | 12 the file, 512 bytes
@@ -45,11 +46,24 @@ final class RelMapRedo implements ResourceManager {
     @Override
     public void redo(WalRecord record, RedoContext context) {
         DirectBuffer data = record.data();
-        if (record.type() != UPDATE || record.dataLength() < MAP || data.getInt(BYTES) != FilenodeMap.SIZE || record.dataLength() < MAP + FilenodeMap.SIZE) {
-            throw new DamagedDataException("RelMap record of " + record.dataLength() + " bytes holds no map: info=" + record.info() + " lsn=" + Lsn.format(record.lsn()));
+        if (record.type() != UPDATE
+                || record.dataLength() < MAP
+                || data.getInt(BYTES) != FilenodeMap.SIZE
+                || record.dataLength() < MAP + FilenodeMap.SIZE) {
+            throw new DamagedDataException(
+                    "RelMap record of "
+                            + record.dataLength()
+                            + " bytes holds no map: info="
+                            + record.info()
+                            + " lsn="
+                            + Lsn.format(record.lsn()));
         }
-        FilenodeMap map = FilenodeMap.decode(data, MAP, FilenodeMap.SIZE, "lsn=" + Lsn.format(record.lsn()));
-        String directory = context.dataDirectory() + "/" + RelFileLocator.databasePath(data.getInt(SPC), data.getInt(DB));
+        FilenodeMap map =
+                FilenodeMap.decode(data, MAP, FilenodeMap.SIZE, "lsn=" + Lsn.format(record.lsn()));
+        String directory =
+                context.dataDirectory()
+                        + "/"
+                        + RelFileLocator.databasePath(data.getInt(SPC), data.getInt(DB));
         map.write(context.disk(), directory, true);
         // A database made block by block has no map before this record.
         context.disk().syncDirectory(directory);

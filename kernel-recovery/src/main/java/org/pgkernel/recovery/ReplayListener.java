@@ -1,6 +1,9 @@
 package org.pgkernel.recovery;
 
-/** Told of replay's progress every few thousand records and when it stops; called by the replaying thread. */
+/**
+ * Told of replay's progress every few thousand records and when it stops; called by the replaying
+ * thread.
+ */
 public interface ReplayListener {
     ReplayListener NONE = (lsn, bytes, records) -> {};
 

@@ -3,11 +3,15 @@ package org.pgkernel.recovery;
 import org.pgkernel.base.Lsn;
 
 /**
- * How far replay is and what it learnt on the way. Written by the replaying thread only; the volatile fields may be read by any.
- * (PostgreSQL: XLogRecoveryCtlData, xlogrecovery.c; lastFullPageWrites, xlog.c.)
+ * How far replay is and what it learnt on the way. Written by the replaying thread only; the
+ * volatile fields may be read by any. (PostgreSQL: XLogRecoveryCtlData, xlogrecovery.c;
+ * lastFullPageWrites, xlog.c.)
  */
 final class ReplayState {
-    /** End of the record being replayed, set before it is applied: what a page written meanwhile needs. (replayEndRecPtr) */
+    /**
+     * End of the record being replayed, set before it is applied: what a page written meanwhile
+     * needs. (replayEndRecPtr)
+     */
     volatile long replayEndLsn;
 
     volatile int replayEndTimeline;
@@ -23,13 +27,19 @@ final class ReplayState {
     /** A missing page is an error from here on. (reachedConsistency) */
     boolean consistent;
 
-    /** Replay past this position makes the data consistent; {@link Lsn#INVALID} in crash recovery, where only the end of WAL does. */
+    /**
+     * Replay past this position makes the data consistent; {@link Lsn#INVALID} in crash recovery,
+     * where only the end of WAL does.
+     */
     long consistencyLsn;
 
     /** What the checkpoint and FPW_CHANGE records said last. */
     boolean fullPageWrites;
 
-    /** The newest checkpoint record from which recovery could start anew: its start, its end, its redo point. */
+    /**
+     * The newest checkpoint record from which recovery could start anew: its start, its end, its
+     * redo point.
+     */
     long safeCheckpointLsn;
 
     long safeCheckpointEndLsn;

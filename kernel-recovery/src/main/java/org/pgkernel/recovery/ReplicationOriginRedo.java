@@ -5,8 +5,8 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Replay progress of logical subscriptions. Not covered yet: the state would have to be kept in {@code pg_logical/replorigin_checkpoint}.
- * (PostgreSQL: replorigin_redo, origin.c.)
+ * Replay progress of logical subscriptions. Not covered yet: the state would have to be kept in
+ * {@code pg_logical/replorigin_checkpoint}. (PostgreSQL: replorigin_redo, origin.c.)
  */
 final class ReplicationOriginRedo implements ResourceManager {
     static final int SET = 0x00;
@@ -38,6 +38,7 @@ final class ReplicationOriginRedo implements ResourceManager {
 
     @Override
     public void redo(WalRecord record, RedoContext context) {
-        throw new DamagedDataException("ReplicationOrigin records are not covered: lsn=" + Lsn.format(record.lsn()));
+        throw new DamagedDataException(
+                "ReplicationOrigin records are not covered: lsn=" + Lsn.format(record.lsn()));
     }
 }

@@ -29,17 +29,42 @@ public final class RmgrIds {
     public static final int COUNT = 22;
 
     private static final String[] NAMES = {
-        "XLOG", "Transaction", "Storage", "CLOG", "Database", "Tablespace", "MultiXact", "RelMap", "Standby", "Heap2", "Heap", "Btree", "Hash",
-        "Gin", "Gist", "Sequence", "SPGist", "BRIN", "CommitTs", "ReplicationOrigin", "Generic", "LogicalMessage"
+        "XLOG",
+        "Transaction",
+        "Storage",
+        "CLOG",
+        "Database",
+        "Tablespace",
+        "MultiXact",
+        "RelMap",
+        "Standby",
+        "Heap2",
+        "Heap",
+        "Btree",
+        "Hash",
+        "Gin",
+        "Gist",
+        "Sequence",
+        "SPGist",
+        "BRIN",
+        "CommitTs",
+        "ReplicationOrigin",
+        "Generic",
+        "LogicalMessage"
     };
 
     private RmgrIds() {}
 
-    /** As pg_waldump prints it; {@code custom###} for numbers of extensions, {@code UNKNOWN (n)} for others. */
+    /**
+     * As pg_waldump prints it; {@code custom###} for numbers of extensions, {@code UNKNOWN (n)} for
+     * others.
+     */
     public static String name(int rmid) {
         if (rmid >= 0 && rmid < COUNT) {
             return NAMES[rmid];
         }
-        return rmid >= 128 && rmid <= 255 ? String.format("custom%03d", rmid) : "UNKNOWN (" + rmid + ")";
+        return rmid >= 128 && rmid <= 255
+                ? String.format("custom%03d", rmid)
+                : "UNKNOWN (" + rmid + ")";
     }
 }

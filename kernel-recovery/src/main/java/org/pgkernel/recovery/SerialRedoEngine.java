@@ -8,8 +8,8 @@ import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Reads a record, applies it, reads the next: the reference that every other engine must equal. Allocates nothing per record.
- * (PostgreSQL: PerformWalRecovery, ApplyWalRecord, xlogrecovery.c.)
+ * Reads a record, applies it, reads the next: the reference that every other engine must equal.
+ * Allocates nothing per record. (PostgreSQL: PerformWalRecovery, ApplyWalRecord, xlogrecovery.c.)
  */
 public final class SerialRedoEngine implements RedoEngine {
     /** Records between two calls of the listener. */
@@ -23,8 +23,15 @@ public final class SerialRedoEngine implements RedoEngine {
     private long startLsn;
     private long records;
 
-    /** @param reader positioned at the first record to apply */
-    SerialRedoEngine(WalReader reader, RecoveryModules modules, RedoContext context, TimelineSwitch timelineSwitch, ReplayListener listener) {
+    /**
+     * @param reader positioned at the first record to apply
+     */
+    SerialRedoEngine(
+            WalReader reader,
+            RecoveryModules modules,
+            RedoContext context,
+            TimelineSwitch timelineSwitch,
+            ReplayListener listener) {
         this.reader = reader;
         this.modules = modules;
         this.context = context;
@@ -47,7 +54,9 @@ public final class SerialRedoEngine implements RedoEngine {
         } finally {
             report();
         }
-        return reader.end().reason() == EndOfWal.Reason.STOP_POSITION ? Outcome.STOPPED : Outcome.END_OF_WAL;
+        return reader.end().reason() == EndOfWal.Reason.STOP_POSITION
+                ? Outcome.STOPPED
+                : Outcome.END_OF_WAL;
     }
 
     @Override
@@ -65,7 +74,11 @@ public final class SerialRedoEngine implements RedoEngine {
         int rmid = record.rmid();
         ResourceManager manager = modules.manager(rmid);
         if (manager == null || !manager.covers(record.info())) {
-            throw new DamagedDataException("redo of " + modules.identify(rmid, record.info()) + " records is not covered: lsn=" + Lsn.format(record.lsn()));
+            throw new DamagedDataException(
+                    "redo of "
+                            + modules.identify(rmid, record.info())
+                            + " records is not covered: lsn="
+                            + Lsn.format(record.lsn()));
         }
         int xid = record.xid();
         if (xid != TransactionId.INVALID) {
@@ -75,19 +88,33 @@ public final class SerialRedoEngine implements RedoEngine {
         if (rmid == RmgrIds.XLOG) {
             timeline = timelineSwitch.timelineAfter(record, timeline);
         }
-        // Set before the record is applied: a page written meanwhile makes this the minimum recovery point.
+        // Set before the record is applied: a page written meanwhile makes this the minimum
+        // recovery point.
         state.replayEndTimeline = timeline;
         state.replayEndLsn = record.endLsn();
         try {
             manager.redo(record, context);
         } catch (DamagedDataException e) {
             // A page's damage is found by the pool, which knows the page but not the record.
-            throw e.getMessage().contains("lsn=") ? e : new DamagedDataException(e.getMessage() + " lsn=" + Lsn.format(record.lsn()), e);
+            throw e.getMessage().contains("lsn=")
+                    ? e
+                    : new DamagedDataException(
+                            e.getMessage() + " lsn=" + Lsn.format(record.lsn()), e);
         } catch (IndexOutOfBoundsException e) {
-            // Offsets and lengths of a record or page that contradict each other; the checks of the buffers stopped the access.
-            throw new DamagedDataException("a " + modules.identify(rmid, record.info()) + " record does not fit the page it changes: " + context.place(record, 0), e);
+            // Offsets and lengths of a record or page that contradict each other; the checks of the
+            // buffers stopped the access.
+            throw new DamagedDataException(
+                    "a "
+                            + modules.identify(rmid, record.info())
+                            + " record does not fit the page it changes: "
+                            + context.place(record, 0),
+                    e);
         }
-        assert context.holdsNothing() : "buffer left held by redo of " + modules.identify(rmid, record.info()) + " at " + Lsn.format(record.lsn());
+        assert context.holdsNothing()
+                : "buffer left held by redo of "
+                        + modules.identify(rmid, record.info())
+                        + " at "
+                        + Lsn.format(record.lsn());
         state.lastReplayedLsn = record.lsn();
         state.lastReplayedEndLsn = record.endLsn();
         if (!state.consistent) {

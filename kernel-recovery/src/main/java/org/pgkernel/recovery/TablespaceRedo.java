@@ -5,8 +5,9 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Creation and removal of tablespaces. Not covered yet: both deal in symbolic links to places outside the data directory, which a copy of
- * a cluster must not touch unasked. (PostgreSQL: tblspc_redo, tablespace.c.)
+ * Creation and removal of tablespaces. Not covered yet: both deal in symbolic links to places
+ * outside the data directory, which a copy of a cluster must not touch unasked. (PostgreSQL:
+ * tblspc_redo, tablespace.c.)
  */
 final class TablespaceRedo implements ResourceManager {
     static final int CREATE = 0x00;
@@ -38,6 +39,7 @@ final class TablespaceRedo implements ResourceManager {
 
     @Override
     public void redo(WalRecord record, RedoContext context) {
-        throw new DamagedDataException("Tablespace records are not covered: lsn=" + Lsn.format(record.lsn()));
+        throw new DamagedDataException(
+                "Tablespace records are not covered: lsn=" + Lsn.format(record.lsn()));
     }
 }

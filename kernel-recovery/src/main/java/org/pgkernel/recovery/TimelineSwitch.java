@@ -7,9 +7,14 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalRecord;
 
-/** Follows replay from one timeline to the next. (PostgreSQL: ApplyWalRecord, checkTimeLineSwitch, RemoveNonParentXlogFiles.) */
+/**
+ * Follows replay from one timeline to the next. (PostgreSQL: ApplyWalRecord, checkTimeLineSwitch,
+ * RemoveNonParentXlogFiles.)
+ */
 final class TimelineSwitch {
-    /** Both records that begin a timeline carry 8 bytes, then the new timeline, then the one before. */
+    /**
+     * Both records that begin a timeline carry 8 bytes, then the new timeline, then the one before.
+     */
     private static final int THIS_TIMELINE = 8;
 
     private static final int PREV_TIMELINE = 12;
@@ -27,9 +32,11 @@ final class TimelineSwitch {
     }
 
     /**
-     * The timeline to which an XLOG record belongs, given that of the record before: the record that begins a timeline is part of it.
+     * The timeline to which an XLOG record belongs, given that of the record before: the record
+     * that begins a timeline is part of it.
      *
-     * @throws DamagedDataException when the record leads to a timeline that does not descend from the present one
+     * @throws DamagedDataException when the record leads to a timeline that does not descend from
+     *     the present one
      */
     int timelineAfter(WalRecord record, int timeline) {
         int type = record.type();
@@ -37,7 +44,11 @@ final class TimelineSwitch {
             return timeline;
         }
         if (record.dataLength() < PREV_TIMELINE + 4) {
-            throw new DamagedDataException("XLOG record is too short, " + record.dataLength() + " bytes: lsn=" + Lsn.format(record.lsn()));
+            throw new DamagedDataException(
+                    "XLOG record is too short, "
+                            + record.dataLength()
+                            + " bytes: lsn="
+                            + Lsn.format(record.lsn()));
         }
         DirectBuffer data = record.data();
         int next = data.getInt(THIS_TIMELINE);
@@ -45,8 +56,18 @@ final class TimelineSwitch {
             return timeline;
         }
         int previous = data.getInt(PREV_TIMELINE);
-        if (previous != timeline || Integer.compareUnsigned(next, timeline) < 0 || !contains(next)) {
-            throw new DamagedDataException("WAL changes from timeline " + Integer.toUnsignedString(timeline) + " to " + Integer.toUnsignedString(next) + ", which the record says follows " + Integer.toUnsignedString(previous) + ", and that is not this cluster's history: lsn=" + Lsn.format(record.lsn()));
+        if (previous != timeline
+                || Integer.compareUnsigned(next, timeline) < 0
+                || !contains(next)) {
+            throw new DamagedDataException(
+                    "WAL changes from timeline "
+                            + Integer.toUnsignedString(timeline)
+                            + " to "
+                            + Integer.toUnsignedString(next)
+                            + ", which the record says follows "
+                            + Integer.toUnsignedString(previous)
+                            + ", and that is not this cluster's history: lsn="
+                            + Lsn.format(record.lsn()));
         }
         return next;
     }
@@ -66,12 +87,14 @@ final class TimelineSwitch {
     }
 
     /**
-     * Removes every segment file of an older timeline that lies after the segment of the switch: preallocated or recycled garbage, or WAL
-     * that is no part of our history. A segment that is marked for archiving stays. The directory is durable on return.
+     * Removes every segment file of an older timeline that lies after the segment of the switch:
+     * preallocated or recycled garbage, or WAL that is no part of our history. A segment that is
+     * marked for archiving stays. The directory is durable on return.
      *
      * @return files removed
      */
-    static int removeForeignSegments(Disk disk, String walDirectory, long switchPoint, int newTimeline, int segmentSize) {
+    static int removeForeignSegments(
+            Disk disk, String walDirectory, long switchPoint, int newTimeline, int segmentSize) {
         String last = segmentName(newTimeline, (switchPoint - 1) / segmentSize, segmentSize);
         int removed = 0;
         for (String name : disk.list(walDirectory)) {

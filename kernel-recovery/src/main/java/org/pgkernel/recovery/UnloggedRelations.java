@@ -6,8 +6,9 @@ import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.disk.Disk;
 
 /**
- * Unlogged relations do not survive a crash: before redo everything of them but the init fork goes, after redo the init fork is copied
- * to the main fork. Works on files, not through the pool. (PostgreSQL: ResetUnloggedRelations, reinit.c.)
+ * Unlogged relations do not survive a crash: before redo everything of them but the init fork goes,
+ * after redo the init fork is copied to the main fork. Works on files, not through the pool.
+ * (PostgreSQL: ResetUnloggedRelations, reinit.c.)
  */
 public final class UnloggedRelations {
     private static final int MAX_OID_DIGITS = 10;
@@ -15,7 +16,10 @@ public final class UnloggedRelations {
 
     private UnloggedRelations() {}
 
-    /** Removes all forks but the init fork of each relation that has one. (UNLOGGED_RELATION_CLEANUP) */
+    /**
+     * Removes all forks but the init fork of each relation that has one.
+     * (UNLOGGED_RELATION_CLEANUP)
+     */
     public static void cleanUp(Disk disk, String dataDirectory) {
         for (String directory : databaseDirectories(disk, dataDirectory)) {
             Set<String> unlogged = new HashSet<>();
@@ -29,14 +33,19 @@ public final class UnloggedRelations {
             }
             for (String name : disk.list(directory)) {
                 String fork = fork(name);
-                if (fork != null && !INIT.equals(fork) && unlogged.contains(name.substring(0, digits(name)))) {
+                if (fork != null
+                        && !INIT.equals(fork)
+                        && unlogged.contains(name.substring(0, digits(name)))) {
                     disk.unlink(directory + "/" + name);
                 }
             }
         }
     }
 
-    /** Copies each init fork, segment by segment, to the main fork; durable on return. (UNLOGGED_RELATION_INIT) */
+    /**
+     * Copies each init fork, segment by segment, to the main fork; durable on return.
+     * (UNLOGGED_RELATION_INIT)
+     */
     public static void initialize(Disk disk, String dataDirectory) {
         for (String directory : databaseDirectories(disk, dataDirectory)) {
             for (String name : disk.list(directory)) {
@@ -55,7 +64,14 @@ public final class UnloggedRelations {
         Set<String> all = new HashSet<>();
         addNumbered(disk, dataDirectory + "/base", all);
         for (String space : disk.list(dataDirectory + "/pg_tblspc")) {
-            addNumbered(disk, dataDirectory + "/pg_tblspc/" + space + "/" + RelFileLocator.TABLESPACE_VERSION_DIRECTORY, all);
+            addNumbered(
+                    disk,
+                    dataDirectory
+                            + "/pg_tblspc/"
+                            + space
+                            + "/"
+                            + RelFileLocator.TABLESPACE_VERSION_DIRECTORY,
+                    all);
         }
         return all;
     }
@@ -77,8 +93,8 @@ public final class UnloggedRelations {
     }
 
     /**
-     * The fork suffix of a relation file's name, empty for the main fork; null when it is no permanent relation's file.
-     * (PostgreSQL: parse_filename_for_nontemp_relation.)
+     * The fork suffix of a relation file's name, empty for the main fork; null when it is no
+     * permanent relation's file. (PostgreSQL: parse_filename_for_nontemp_relation.)
      */
     static String fork(String name) {
         int at = digits(name);

@@ -7,18 +7,22 @@ import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Reads the local WAL once before anything is written: finds its end, and refuses it when a record is of a type that redo cannot apply.
- * A record that is not understood is never skipped.
+ * Reads the local WAL once before anything is written: finds its end, and refuses it when a record
+ * is of a type that redo cannot apply. A record that is not understood is never skipped.
  */
 public final class WalScan {
-    /** What the scan found. @param records number of records; @param end why and where the WAL ends; @param lastRecord start of the last one */
+    /**
+     * What the scan found. @param records number of records; @param end why and where the WAL
+     * ends; @param lastRecord start of the last one
+     */
     public record Result(long records, EndOfWal end, long lastRecord, long endOfLastRecord) {}
 
     private WalScan() {}
 
     /**
      * @param reader positioned at the first record, see {@link WalReader#begin}
-     * @throws RefusedException naming resource manager, type and LSN of the first record that is not covered
+     * @throws RefusedException naming resource manager, type and LSN of the first record that is
+     *     not covered
      */
     public static Result scan(WalReader reader, RecoveryModules modules) {
         long records = 0;
@@ -28,7 +32,11 @@ public final class WalScan {
         while ((record = reader.next()) != null) {
             ResourceManager manager = modules.manager(record.rmid());
             if (manager == null || !manager.covers(record.info())) {
-                throw new RefusedException("redo of " + modules.identify(record.rmid(), record.info()) + " records is not covered, and the WAL holds one: lsn=" + Lsn.format(record.lsn()));
+                throw new RefusedException(
+                        "redo of "
+                                + modules.identify(record.rmid(), record.info())
+                                + " records is not covered, and the WAL holds one: lsn="
+                                + Lsn.format(record.lsn()));
             }
             records++;
             last = record.lsn();

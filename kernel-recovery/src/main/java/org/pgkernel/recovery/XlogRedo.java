@@ -8,8 +8,8 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Checkpoints, counters, parameters, timeline ends, and page images that stand alone. (PostgreSQL: xlog_redo, xlog.c; xlogrecovery_redo,
- * xlogrecovery.c.)
+ * Checkpoints, counters, parameters, timeline ends, and page images that stand alone. (PostgreSQL:
+ * xlog_redo, xlog.c; xlogrecovery_redo, xlogrecovery.c.)
  */
 final class XlogRedo implements ResourceManager {
     static final int CHECKPOINT_SHUTDOWN = 0x00;
@@ -84,15 +84,27 @@ final class XlogRedo implements ResourceManager {
                 requireTimeline(record, record.data().getInt(8), context);
             }
             case FPI, FPI_FOR_HINT -> images(record, context);
-            // The reader has checked an overwritten record's LSN; a base backup's end matters to backups only, which are refused.
+            // The reader has checked an overwritten record's LSN; a base backup's end matters to
+            // backups only, which are refused.
             case NOOP, SWITCH, BACKUP_END, RESTORE_POINT, OVERWRITE_CONTRECORD -> {}
-            default -> throw new DamagedDataException("unknown XLOG record: info=" + record.info() + " lsn=" + Lsn.format(record.lsn()));
+            default ->
+                    throw new DamagedDataException(
+                            "unknown XLOG record: info="
+                                    + record.info()
+                                    + " lsn="
+                                    + Lsn.format(record.lsn()));
         }
     }
 
     private static void requireLength(WalRecord record, int length) {
         if (record.dataLength() < length) {
-            throw new DamagedDataException("XLOG record is too short, " + record.dataLength() + " bytes: info=" + record.info() + " lsn=" + Lsn.format(record.lsn()));
+            throw new DamagedDataException(
+                    "XLOG record is too short, "
+                            + record.dataLength()
+                            + " bytes: info="
+                            + record.info()
+                            + " lsn="
+                            + Lsn.format(record.lsn()));
         }
     }
 
@@ -103,15 +115,18 @@ final class XlogRedo implements ResourceManager {
         RecoveredCounters counters = context.counters();
         counters.nextFullXid(CheckPointRecord.nextXid(body, 0));
         counters.nextOid(CheckPointRecord.nextOid(body, 0));
-        counters.nextMulti(CheckPointRecord.nextMulti(body, 0), CheckPointRecord.nextMultiOffset(body, 0));
+        counters.nextMulti(
+                CheckPointRecord.nextMulti(body, 0), CheckPointRecord.nextMultiOffset(body, 0));
         advanceOldestMulti(body, counters);
-        counters.oldestXid(CheckPointRecord.oldestXid(body, 0), CheckPointRecord.oldestXidDb(body, 0));
+        counters.oldestXid(
+                CheckPointRecord.oldestXid(body, 0), CheckPointRecord.oldestXidDb(body, 0));
         afterCheckpoint(record, body, context);
     }
 
     /**
-     * An online checkpoint's counters were read while others moved them on: the xid is a minimum, and the object id is ignored, because a
-     * NEXTOID record before this one may already have gone further (R04).
+     * An online checkpoint's counters were read while others moved them on: the xid is a minimum,
+     * and the object id is ignored, because a NEXTOID record before this one may already have gone
+     * further (R04).
      */
     private static void onlineCheckpoint(WalRecord record, RedoContext context) {
         requireLength(record, CheckPointRecord.SIZE);
@@ -121,10 +136,12 @@ final class XlogRedo implements ResourceManager {
         if (Long.compareUnsigned(counters.nextFullXid(), nextXid) < 0) {
             counters.nextFullXid(nextXid);
         }
-        counters.advanceNextMulti(CheckPointRecord.nextMulti(body, 0), CheckPointRecord.nextMultiOffset(body, 0));
+        counters.advanceNextMulti(
+                CheckPointRecord.nextMulti(body, 0), CheckPointRecord.nextMultiOffset(body, 0));
         advanceOldestMulti(body, counters);
         if (TransactionId.precedes(counters.oldestXid(), CheckPointRecord.oldestXid(body, 0))) {
-            counters.oldestXid(CheckPointRecord.oldestXid(body, 0), CheckPointRecord.oldestXidDb(body, 0));
+            counters.oldestXid(
+                    CheckPointRecord.oldestXid(body, 0), CheckPointRecord.oldestXidDb(body, 0));
         }
         afterCheckpoint(record, body, context);
     }
@@ -144,7 +161,8 @@ final class XlogRedo implements ResourceManager {
             context.control().checkPointNextXid(CheckPointRecord.nextXid(body, 0));
         }
         ReplayState state = context.state();
-        // A restart from here would not see what made the entries: then they could never be checked. (C26)
+        // A restart from here would not see what made the entries: then they could never be
+        // checked. (C26)
         if (context.missingPages() > 0) {
             return;
         }
@@ -160,7 +178,15 @@ final class XlogRedo implements ResourceManager {
         int replayed = context.state().replayEndTimeline;
         // 0: a standalone context does not follow timelines.
         if (replayed != 0 && timeline != replayed) {
-            throw new DamagedDataException("an XLOG record is of timeline " + Integer.toUnsignedString(timeline) + " where replay is on " + Integer.toUnsignedString(replayed) + ": info=" + record.info() + " lsn=" + Lsn.format(record.lsn()));
+            throw new DamagedDataException(
+                    "an XLOG record is of timeline "
+                            + Integer.toUnsignedString(timeline)
+                            + " where replay is on "
+                            + Integer.toUnsignedString(replayed)
+                            + ": info="
+                            + record.info()
+                            + " lsn="
+                            + Lsn.format(record.lsn()));
         }
     }
 
@@ -169,20 +195,25 @@ final class XlogRedo implements ResourceManager {
         for (int id = 0; id <= record.maxBlockId(); id++) {
             if (!record.hasBlock(id) || !record.hasImage(id)) {
                 if (record.type() == FPI) {
-                    throw new DamagedDataException("XLOG/FPI record without an image: " + context.place(record, id));
+                    throw new DamagedDataException(
+                            "XLOG/FPI record without an image: " + context.place(record, id));
                 }
                 // full_page_writes was off when the hint was logged.
                 continue;
             }
             if (context.read(record, id, buffer) != RedoAction.RESTORED) {
                 buffer.release();
-                throw new DamagedDataException("the image of an XLOG record is not meant to be restored: " + context.place(record, id));
+                throw new DamagedDataException(
+                        "the image of an XLOG record is not meant to be restored: "
+                                + context.place(record, id));
             }
             buffer.release();
         }
     }
 
     /**
+     *
+     *
      * <pre>
      *  0 max_connections | 4 max_worker_processes | 8 max_wal_senders | 12 max_prepared_transactions | 16 max_locks_per_transaction
      *  20 wal_level | 24 wal_log_hints 1 | 25 track_commit_timestamp 1
@@ -194,9 +225,18 @@ final class XlogRedo implements ResourceManager {
         boolean track = data.getByte(25) != 0;
         context.counters().trackCommitTimestamp(track);
         if (context.control() != null) {
-            context.control().parametersChanged(
-                    data.getInt(0), data.getInt(4), data.getInt(8), data.getInt(12), data.getInt(16), data.getInt(20),
-                    data.getByte(24) != 0, track, record.endLsn(), context.state().replayEndTimeline);
+            context.control()
+                    .parametersChanged(
+                            data.getInt(0),
+                            data.getInt(4),
+                            data.getInt(8),
+                            data.getInt(12),
+                            data.getInt(16),
+                            data.getInt(20),
+                            data.getByte(24) != 0,
+                            track,
+                            record.endLsn(),
+                            context.state().replayEndTimeline);
         }
     }
 }

@@ -14,7 +14,8 @@ class MissingPageTableTest {
     private final MissingPageTable table = new MissingPageTable();
 
     @Test
-    @DisplayName("C26 1: a page missing before consistency is forgotten when its relation is truncated below it")
+    @DisplayName(
+            "C26 1: a page missing before consistency is forgotten when its relation is truncated below it")
     void truncationForgetsBlocksFromTheNewEndOn() {
         table.remember(1663, 5, 100, ForkNumber.MAIN, 4, false, 0x1000, false);
         table.remember(1663, 5, 100, ForkNumber.MAIN, 5, false, 0x1000, false);
@@ -43,13 +44,20 @@ class MissingPageTableTest {
     }
 
     @Test
-    @DisplayName("C26 2: what is left at the end stops recovery with a message that names the blocks")
+    @DisplayName(
+            "C26 2: what is left at the end stops recovery with a message that names the blocks")
     void whatIsLeftIsNamed() {
         table.remember(1663, 5, 100, ForkNumber.MAIN, 5, false, 0x1000, false);
         table.remember(1663, 5, 101, ForkNumber.VISIBILITY_MAP, 0, true, 0x2000, false);
-        String message = assertThrows(DamagedDataException.class, () -> table.check(0x3000)).getMessage();
-        assertTrue(message.contains("rel=1663/5/100 fork=MAIN block=5 does not exist (record ending at 0/1000)"), message);
-        assertTrue(message.contains("rel=1663/5/101 fork=VISIBILITY_MAP block=0 is uninitialized"), message);
+        String message =
+                assertThrows(DamagedDataException.class, () -> table.check(0x3000)).getMessage();
+        assertTrue(
+                message.contains(
+                        "rel=1663/5/100 fork=MAIN block=5 does not exist (record ending at 0/1000)"),
+                message);
+        assertTrue(
+                message.contains("rel=1663/5/101 fork=VISIBILITY_MAP block=0 is uninitialized"),
+                message);
         assertTrue(message.endsWith("lsn=0/3000"), message);
     }
 
@@ -58,14 +66,28 @@ class MissingPageTableTest {
         for (int i = 0; i < 1000; i++) {
             table.remember(1663, 5, 100, ForkNumber.MAIN, i, false, 0x1000, false);
         }
-        String message = assertThrows(DamagedDataException.class, () -> table.check(0x3000)).getMessage();
+        String message =
+                assertThrows(DamagedDataException.class, () -> table.check(0x3000)).getMessage();
         assertTrue(message.contains("and 990 more"), message);
     }
 
     @Test
     @DisplayName("C26 2: after consistency a missing page stops recovery at once")
     void afterConsistencyAMissingPageIsAnErrorAtOnce() {
-        String message = assertThrows(DamagedDataException.class, () -> table.remember(1663, 5, 100, ForkNumber.MAIN, 5, false, 0x1000, true)).getMessage();
+        String message =
+                assertThrows(
+                                DamagedDataException.class,
+                                () ->
+                                        table.remember(
+                                                1663,
+                                                5,
+                                                100,
+                                                ForkNumber.MAIN,
+                                                5,
+                                                false,
+                                                0x1000,
+                                                true))
+                        .getMessage();
         assertTrue(message.contains("rel=1663/5/100 fork=MAIN block=5"), message);
         assertTrue(table.isEmpty());
     }

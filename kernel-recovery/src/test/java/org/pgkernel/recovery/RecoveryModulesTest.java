@@ -17,7 +17,8 @@ class RecoveryModulesTest {
     @Test
     void everyResourceManagerMustBeFoundOrIsNamed() throws IOException {
         try (TestCluster cluster = new TestCluster(dir)) {
-            RecoveryEnvironment environment = new RecoveryEnvironment(cluster.disk, dir.toString(), null, null);
+            RecoveryEnvironment environment =
+                    new RecoveryEnvironment(cluster.disk, dir.toString(), null, null);
             try (RecoveryModules all = RecoveryModules.of(cluster.providers(), environment)) {
                 for (int i = 0; i < RmgrIds.COUNT; i++) {
                     assertEquals(i, all.manager(i).id());
@@ -29,12 +30,33 @@ class RecoveryModulesTest {
                 assertEquals("XLOG/UNKNOWN (C0)", all.identify(RmgrIds.XLOG, 0xC0));
             }
             List<RecoveryModuleProvider> second = List.of(cluster.providers().get(1));
-            String message = assertThrows(RefusedException.class, () -> RecoveryModules.of(second, environment)).getMessage();
-            assertTrue(message.contains("XLOG, Database, Tablespace, RelMap, ReplicationOrigin, LogicalMessage"), message);
+            String message =
+                    assertThrows(
+                                    RefusedException.class,
+                                    () -> RecoveryModules.of(second, environment))
+                            .getMessage();
+            assertTrue(
+                    message.contains(
+                            "XLOG, Database, Tablespace, RelMap, ReplicationOrigin, LogicalMessage"),
+                    message);
             List<RecoveryModuleProvider> first = List.of(cluster.providers().get(0));
-            assertTrue(assertThrows(RefusedException.class, () -> RecoveryModules.of(first, environment)).getMessage().contains("counters"));
-            List<RecoveryModuleProvider> twice = List.of(cluster.providers().get(0), cluster.providers().get(0), cluster.providers().get(1));
-            assertTrue(assertThrows(RefusedException.class, () -> RecoveryModules.of(twice, environment)).getMessage().contains("two recovery modules bring"));
+            assertTrue(
+                    assertThrows(
+                                    RefusedException.class,
+                                    () -> RecoveryModules.of(first, environment))
+                            .getMessage()
+                            .contains("counters"));
+            List<RecoveryModuleProvider> twice =
+                    List.of(
+                            cluster.providers().get(0),
+                            cluster.providers().get(0),
+                            cluster.providers().get(1));
+            assertTrue(
+                    assertThrows(
+                                    RefusedException.class,
+                                    () -> RecoveryModules.of(twice, environment))
+                            .getMessage()
+                            .contains("two recovery modules bring"));
         }
     }
 }

@@ -66,7 +66,13 @@ class RecoveryTest {
         assertEquals(0, control.minRecoveryPoint());
         assertEquals(0, control.checkPointOldestActiveXid());
         // End of recovery where the WAL ended, then the shutdown's right after it.
-        try (WalReader reader = new WalReader(cluster.disk, cluster.wal.directory, TimelineHistory.of(1), TestWal.SEGMENT, TestWal.SYSTEM)) {
+        try (WalReader reader =
+                new WalReader(
+                        cluster.disk,
+                        cluster.wal.directory,
+                        TimelineHistory.of(1),
+                        TestWal.SEGMENT,
+                        TestWal.SYSTEM)) {
             reader.begin(end);
             assertEquals(XlogRedo.CHECKPOINT_SHUTDOWN, reader.next().type());
             WalRecord last = reader.next();
@@ -75,7 +81,16 @@ class RecoveryTest {
             assertEquals(control.checkPointRedo(), last.lsn());
             assertEquals(null, reader.next());
         }
-        assertEquals(List.of("beforeRedo", "afterRedo", "checkpoint SLRU", "checkpoint TWO_PHASE", "afterRecovery", "checkpoint SLRU", "checkpoint TWO_PHASE"), cluster.calls);
+        assertEquals(
+                List.of(
+                        "beforeRedo",
+                        "afterRedo",
+                        "checkpoint SLRU",
+                        "checkpoint TWO_PHASE",
+                        "afterRecovery",
+                        "checkpoint SLRU",
+                        "checkpoint TWO_PHASE"),
+                cluster.calls);
     }
 
     @Test
@@ -111,11 +126,18 @@ class RecoveryTest {
         cluster.wal.heap(TinyHeap.INIT, REL, 0);
         long uncovered = cluster.wal.heap(TinyHeap.UNCOVERED, REL, 0);
         byte[] control = Files.readAllBytes(dir.resolve("global/pg_control"));
-        String message = assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.CRASH)).getMessage();
-        assertTrue(message.contains("Heap/UNCOVERED") && message.endsWith("lsn=" + Lsn.format(uncovered)), message);
+        String message =
+                assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.CRASH))
+                        .getMessage();
+        assertTrue(
+                message.contains("Heap/UNCOVERED")
+                        && message.endsWith("lsn=" + Lsn.format(uncovered)),
+                message);
         cluster.wal.add(RmgrIds.TABLESPACE, TablespaceRedo.CREATE, 0, new byte[8]);
         assertFalse(Files.exists(dir.resolve("base/5/" + REL)));
-        assertEquals(java.util.Arrays.hashCode(control), java.util.Arrays.hashCode(Files.readAllBytes(dir.resolve("global/pg_control"))));
+        assertEquals(
+                java.util.Arrays.hashCode(control),
+                java.util.Arrays.hashCode(Files.readAllBytes(dir.resolve("global/pg_control"))));
         assertTrue(cluster.calls.isEmpty());
     }
 
@@ -123,7 +145,9 @@ class RecoveryTest {
     void tablespaceRecordsAreRefusedByName() {
         cluster.shutdownCheckpoint(DbState.IN_PRODUCTION);
         cluster.wal.add(RmgrIds.TABLESPACE, TablespaceRedo.CREATE, 0, new byte[8]);
-        String message = assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.CRASH)).getMessage();
+        String message =
+                assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.CRASH))
+                        .getMessage();
         assertTrue(message.contains("Tablespace/CREATE"), message);
     }
 
@@ -131,8 +155,11 @@ class RecoveryTest {
     void walMissingFromTheRedoPointIsRefused() {
         long redo = cluster.wal.writer.nextRecordLsn();
         cluster.wal.heap(TinyHeap.INIT, REL, 0);
-        cluster.checkpoint(XlogRedo.CHECKPOINT_ONLINE, redo - TestWal.SEGMENT, DbState.IN_PRODUCTION);
-        String message = assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.CRASH)).getMessage();
+        cluster.checkpoint(
+                XlogRedo.CHECKPOINT_ONLINE, redo - TestWal.SEGMENT, DbState.IN_PRODUCTION);
+        String message =
+                assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.CRASH))
+                        .getMessage();
         assertTrue(message.contains("redo point") && message.contains("lsn="), message);
         assertEquals(DbState.IN_PRODUCTION, cluster.control().state());
     }
@@ -148,10 +175,12 @@ class RecoveryTest {
         cluster.wal.heap(TinyHeap.SET, REL + 1, 0);
         try (Recovery recovery = cluster.open(Recovery.Mode.CRASH)) {
             recovery.begin();
-            String message = assertThrows(DamagedDataException.class, () -> recovery.replay(0)).getMessage();
+            String message =
+                    assertThrows(DamagedDataException.class, () -> recovery.replay(0)).getMessage();
             assertTrue(message.endsWith("lsn=" + Lsn.format(bad)), message);
         }
-        // The page that the bad record was changing is as its file was; the other holds what came before.
+        // The page that the bad record was changing is as its file was; the other holds what came
+        // before.
         assertEquals(0, cluster.countInFile(REL + 1, 0));
         assertTrue(cluster.countInFile(REL, 0) <= 1);
         assertEquals(DbState.IN_CRASH_RECOVERY, cluster.control().state());
@@ -170,14 +199,19 @@ class RecoveryTest {
         cluster.wal.heap(TinyHeap.OUT_OF_BOUNDS, REL, 0);
         try (Recovery recovery = cluster.open(Recovery.Mode.CRASH)) {
             recovery.begin();
-            String message = assertThrows(DamagedDataException.class, () -> recovery.replay(0)).getMessage();
-            assertTrue(message.contains("Heap/OUT_OF_BOUNDS") && message.contains("rel=1663/5/16384 fork=MAIN block=0 lsn="), message);
+            String message =
+                    assertThrows(DamagedDataException.class, () -> recovery.replay(0)).getMessage();
+            assertTrue(
+                    message.contains("Heap/OUT_OF_BOUNDS")
+                            && message.contains("rel=1663/5/16384 fork=MAIN block=0 lsn="),
+                    message);
         }
         assertEquals(DbState.IN_CRASH_RECOVERY, cluster.control().state());
     }
 
     @Test
-    @DisplayName("C26 2: in crash recovery a missing page stops only at the end of WAL, before any new WAL")
+    @DisplayName(
+            "C26 2: in crash recovery a missing page stops only at the end of WAL, before any new WAL")
     void aMissingPageStopsCrashRecoveryAtTheEndOfWal() {
         cluster.shutdownCheckpoint(DbState.IN_PRODUCTION);
         cluster.wal.heap(TinyHeap.SET, REL, 5);
@@ -185,7 +219,9 @@ class RecoveryTest {
         try (Recovery recovery = cluster.open(Recovery.Mode.CRASH)) {
             recovery.begin();
             assertEquals(RedoEngine.Outcome.END_OF_WAL, recovery.replay(0));
-            String message = assertThrows(DamagedDataException.class, recovery::finishCrashRecovery).getMessage();
+            String message =
+                    assertThrows(DamagedDataException.class, recovery::finishCrashRecovery)
+                            .getMessage();
             assertTrue(message.contains("rel=1663/5/16384 fork=MAIN block=5"), message);
         }
         assertEquals(DbState.IN_CRASH_RECOVERY, cluster.control().state());
@@ -224,7 +260,8 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("C30: the minimum recovery point covers a page before the page is written, and files before they shrink")
+    @DisplayName(
+            "C30: the minimum recovery point covers a page before the page is written, and files before they shrink")
     void theMinimumRecoveryPointIsDurableFirst() {
         cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
         cluster.wal.heap(TinyHeap.INIT, REL, 0);
@@ -255,7 +292,8 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("R18, R19, R20: promotion begins the next free timeline with a copy of the last segment")
+    @DisplayName(
+            "R18, R19, R20: promotion begins the next free timeline with a copy of the last segment")
     void promotionBeginsANewTimeline() throws IOException {
         cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
         cluster.wal.heap(TinyHeap.INIT, REL, 0);
@@ -283,7 +321,13 @@ class RecoveryTest {
         TimelineHistory history = TimelineHistory.read(cluster.disk, cluster.wal.directory, 3);
         assertEquals(1, history.timelineAt(end - 1));
         assertEquals(3, history.timelineAt(end));
-        try (WalReader reader = new WalReader(cluster.disk, cluster.wal.directory, history, TestWal.SEGMENT, TestWal.SYSTEM)) {
+        try (WalReader reader =
+                new WalReader(
+                        cluster.disk,
+                        cluster.wal.directory,
+                        history,
+                        TestWal.SEGMENT,
+                        TestWal.SYSTEM)) {
             reader.begin(cluster.checkpointLsn);
             reader.next();
             assertEquals(RmgrIds.HEAP, reader.next().rmid());
@@ -317,21 +361,30 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("C25: where a record lost its second half, an OVERWRITE_CONTRECORD record says so, and a second recovery passes it")
+    @DisplayName(
+            "C25: where a record lost its second half, an OVERWRITE_CONTRECORD record says so, and a second recovery passes it")
     void aRecordWithoutItsSecondHalfIsMarked() throws IOException {
         cluster.shutdownCheckpoint(DbState.IN_PRODUCTION);
         cluster.wal.heap(TinyHeap.INIT, REL, 0);
         long broken = cluster.wal.add(RmgrIds.HEAP2, 0, 900, new byte[20_000]);
         cluster.wal.writer.flush();
         long secondPage = (broken & -8192L) + 8192;
-        try (var file = new java.io.RandomAccessFile(dir.resolve("pg_wal/000000010000000000000003").toFile(), "rw")) {
+        try (var file =
+                new java.io.RandomAccessFile(
+                        dir.resolve("pg_wal/000000010000000000000003").toFile(), "rw")) {
             file.seek(secondPage % TestWal.SEGMENT);
             file.write(new byte[3 * 8192]);
         }
         crashRecover();
         crashRecoverAgain();
         assertEquals(700, cluster.control().checkPointNextXid());
-        try (WalReader reader = new WalReader(cluster.disk, cluster.wal.directory, TimelineHistory.of(1), TestWal.SEGMENT, TestWal.SYSTEM)) {
+        try (WalReader reader =
+                new WalReader(
+                        cluster.disk,
+                        cluster.wal.directory,
+                        TimelineHistory.of(1),
+                        TestWal.SEGMENT,
+                        TestWal.SYSTEM)) {
             reader.begin(cluster.checkpointLsn);
             reader.next();
             assertEquals(RmgrIds.HEAP, reader.next().rmid());
@@ -363,8 +416,13 @@ class RecoveryTest {
         }
         cluster.wal.writer.flush();
         List<Long> seen = new java.util.ArrayList<>();
-        try (Recovery recovery = Recovery.open(cluster.disk, dir.toString(), Recovery.Mode.CRASH,
-                TestCluster.options((lsn, bytes, records) -> seen.add(records)), cluster.providers())) {
+        try (Recovery recovery =
+                Recovery.open(
+                        cluster.disk,
+                        dir.toString(),
+                        Recovery.Mode.CRASH,
+                        TestCluster.options((lsn, bytes, records) -> seen.add(records)),
+                        cluster.providers())) {
             recovery.begin();
             recovery.replay(0);
         }
@@ -372,7 +430,9 @@ class RecoveryTest {
     }
 
     static byte[] ints(int... values) {
-        java.nio.ByteBuffer bytes = java.nio.ByteBuffer.allocate(4 * values.length).order(java.nio.ByteOrder.LITTLE_ENDIAN);
+        java.nio.ByteBuffer bytes =
+                java.nio.ByteBuffer.allocate(4 * values.length)
+                        .order(java.nio.ByteOrder.LITTLE_ENDIAN);
         for (int value : values) {
             bytes.putInt(value);
         }

@@ -29,10 +29,13 @@ class RedoAllocationTest {
             try (Recovery recovery = cluster.open(Recovery.Mode.STANDBY)) {
                 recovery.begin();
                 ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-                // The last stretches, once the compiler has seen the loop. The segment files that are opened cost a little.
+                // The last stretches, once the compiler has seen the loop. The segment files that
+                // are opened cost a little.
                 long best = Long.MAX_VALUE;
                 long stretch = (cluster.wal.writer.nextRecordLsn() - cluster.checkpointLsn) / 20;
-                for (long stop = cluster.checkpointLsn + stretch; recovery.replayedTo() < cluster.wal.writer.nextRecordLsn() - 100; stop += stretch) {
+                for (long stop = cluster.checkpointLsn + stretch;
+                        recovery.replayedTo() < cluster.wal.writer.nextRecordLsn() - 100;
+                        stop += stretch) {
                     long records = recovery.records();
                     long before = threads.getCurrentThreadAllocatedBytes();
                     recovery.replay(stop);

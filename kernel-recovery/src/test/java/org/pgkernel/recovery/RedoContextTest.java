@@ -44,7 +44,13 @@ class RedoContextTest {
     @BeforeEach
     void open() throws IOException {
         Files.createDirectories(dir.resolve("base/5"));
-        smgr = new StorageManager(disk, dir.toString(), StorageManager.SEGMENT_BLOCKS, SizePolicy.RECOVERY_ONLY, new SyncRequests(disk, dir.toString()));
+        smgr =
+                new StorageManager(
+                        disk,
+                        dir.toString(),
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.RECOVERY_ONLY,
+                        new SyncRequests(disk, dir.toString()));
         smgr.inRecovery(true);
         pool = BufferPool.open(64, smgr, lsn -> {}, false, DropStrategy.LOOKUP);
         context = RedoContext.standalone(pool, new FakeCounters());
@@ -104,7 +110,8 @@ class RedoContextTest {
     }
 
     @Test
-    @DisplayName("C27: a change is done already if the page's LSN is at the record's end or past it, and only then")
+    @DisplayName(
+            "C27: a change is done already if the page's LSN is at the record's end or past it, and only then")
     void theInterlockComparesWithTheRecordsEnd() {
         WalRecord record = record(wal.heap(TinyHeap.SET, REL, 0, 1, 2));
         writePage(REL, ForkNumber.MAIN, record.endLsn() - 1, 0);
@@ -123,7 +130,14 @@ class RedoContextTest {
     @DisplayName("C31 3: an image of an unformatted page stays all zeros, without LSN")
     void anImageOfANewPageGetsNoLsn() {
         writePage(REL, ForkNumber.MAIN, 5, 1);
-        WalRecord record = record(wal.image(XlogRedo.FPI, REL, ForkNumber.MAIN, 0, new UnsafeBuffer(ByteBuffer.allocateDirect(Page.SIZE))));
+        WalRecord record =
+                record(
+                        wal.image(
+                                XlogRedo.FPI,
+                                REL,
+                                ForkNumber.MAIN,
+                                0,
+                                new UnsafeBuffer(ByteBuffer.allocateDirect(Page.SIZE))));
         assertEquals(RedoAction.RESTORED, context.read(record, 0, context.buffer(0)));
         for (int i = 0; i < Page.SIZE; i += 4) {
             assertEquals(0, context.buffer(0).page().getInt(i));
@@ -136,14 +150,22 @@ class RedoContextTest {
         WalRecord init = record(wal.heap(TinyHeap.INIT, REL, 0));
         assertThrows(DamagedDataException.class, () -> context.read(init, 0, context.buffer(0)));
         WalRecord set = record(wal.heap(TinyHeap.SET, REL, 0));
-        String message = assertThrows(DamagedDataException.class, () -> context.init(set, 0, context.buffer(0))).getMessage();
-        assertTrue(message.contains("WILL_INIT") && message.contains("rel=1663/5/16384 fork=MAIN block=0 lsn="), message);
+        String message =
+                assertThrows(
+                                DamagedDataException.class,
+                                () -> context.init(set, 0, context.buffer(0)))
+                        .getMessage();
+        assertTrue(
+                message.contains("WILL_INIT")
+                        && message.contains("rel=1663/5/16384 fork=MAIN block=0 lsn="),
+                message);
         assertThrows(DamagedDataException.class, () -> context.read(set, 3, context.buffer(0)));
         assertTrue(context.holdsNothing());
     }
 
     @Test
-    @DisplayName("C26 1: a change to a block past the end, or of a relation without file, is remembered as missing")
+    @DisplayName(
+            "C26 1: a change to a block past the end, or of a relation without file, is remembered as missing")
     void aBlockThatIsNotThereIsRemembered() {
         writePage(REL, ForkNumber.MAIN, 5, 1);
         WalRecord record = record(wal.heap(TinyHeap.SET, REL, 0, 5));
@@ -154,7 +176,8 @@ class RedoContextTest {
         assertEquals(2, context.missingPages());
         // The file is there now, empty: the relation's drop is further on in the WAL.
         assertTrue(Files.exists(dir.resolve("base/5/" + (REL + 1))));
-        context.dropRelations(new int[] {TestWal.SPC, TestWal.DB, REL, TestWal.SPC, TestWal.DB, REL + 1}, 2);
+        context.dropRelations(
+                new int[] {TestWal.SPC, TestWal.DB, REL, TestWal.SPC, TestWal.DB, REL + 1}, 2);
         assertEquals(0, context.missingPages());
         assertFalse(Files.exists(dir.resolve("base/5/" + (REL + 1))));
         context.checkMissingPages();
@@ -167,7 +190,8 @@ class RedoContextTest {
         relation.zeroExtend(ForkNumber.MAIN, 0, 1, false);
         WalRecord record = record(wal.heap(TinyHeap.SET, REL, 0));
         assertEquals(RedoAction.NOT_FOUND, context.read(record, 0, context.buffer(0)));
-        String message = assertThrows(DamagedDataException.class, context::checkMissingPages).getMessage();
+        String message =
+                assertThrows(DamagedDataException.class, context::checkMissingPages).getMessage();
         assertTrue(message.contains("is uninitialized"), message);
         // No pin is left: the page can be dropped.
         pool.dropRelations(new SmgrRelation[] {relation}, 1);
@@ -178,7 +202,11 @@ class RedoContextTest {
     void afterConsistencyAMissingPageIsAnError() {
         context.state().consistent = true;
         WalRecord record = record(wal.heap(TinyHeap.SET, REL, 5));
-        String message = assertThrows(DamagedDataException.class, () -> context.read(record, 0, context.buffer(0))).getMessage();
+        String message =
+                assertThrows(
+                                DamagedDataException.class,
+                                () -> context.read(record, 0, context.buffer(0)))
+                        .getMessage();
         assertTrue(message.contains("block=5"), message);
     }
 
@@ -207,13 +235,23 @@ class RedoContextTest {
 
     @Test
     void withoutLoggingAMissingPageIsJustNotThere() {
-        assertEquals(-1, context.readExtended(TestWal.SPC, TestWal.DB, REL, ForkNumber.FSM, 4, ReadMode.NORMAL_NO_LOG));
+        assertEquals(
+                -1,
+                context.readExtended(
+                        TestWal.SPC, TestWal.DB, REL, ForkNumber.FSM, 4, ReadMode.NORMAL_NO_LOG));
         assertEquals(0, context.missingPages());
     }
 
     @Test
     void zeroOnErrorMakesThePageAndLeavesItUnlocked() {
-        int buffer = context.readExtended(TestWal.SPC, TestWal.DB, REL, ForkNumber.VISIBILITY_MAP, 1, ReadMode.ZERO_ON_ERROR);
+        int buffer =
+                context.readExtended(
+                        TestWal.SPC,
+                        TestWal.DB,
+                        REL,
+                        ForkNumber.VISIBILITY_MAP,
+                        1,
+                        ReadMode.ZERO_ON_ERROR);
         assertEquals(1, pool.block(buffer));
         pool.lockExclusive(buffer);
         pool.unlock(buffer);
@@ -223,7 +261,16 @@ class RedoContextTest {
 
     @Test
     void anInvalidBlockNumberExtendsNothing() {
-        assertThrows(DamagedDataException.class, () -> context.readExtended(TestWal.SPC, TestWal.DB, REL, ForkNumber.MAIN, -1, ReadMode.ZERO_AND_LOCK));
+        assertThrows(
+                DamagedDataException.class,
+                () ->
+                        context.readExtended(
+                                TestWal.SPC,
+                                TestWal.DB,
+                                REL,
+                                ForkNumber.MAIN,
+                                -1,
+                                ReadMode.ZERO_AND_LOCK));
         assertFalse(Files.exists(dir.resolve("base/5/" + REL)));
     }
 
@@ -247,6 +294,9 @@ class RedoContextTest {
         context.abandonHeldBuffers();
         assertTrue(context.holdsNothing());
         pool.flushAll();
-        assertEquals(1, new UnsafeBuffer(Files.readAllBytes(dir.resolve("base/5/" + REL))).getInt(TinyHeap.COUNT));
+        assertEquals(
+                1,
+                new UnsafeBuffer(Files.readAllBytes(dir.resolve("base/5/" + REL)))
+                        .getInt(TinyHeap.COUNT));
     }
 }

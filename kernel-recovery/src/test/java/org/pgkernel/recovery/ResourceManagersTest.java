@@ -50,7 +50,13 @@ class ResourceManagersTest {
     @BeforeEach
     void open() throws IOException {
         Files.createDirectories(dir.resolve("base/5"));
-        smgr = new StorageManager(disk, dir.toString(), StorageManager.SEGMENT_BLOCKS, SizePolicy.RECOVERY_ONLY, new SyncRequests(disk, dir.toString()));
+        smgr =
+                new StorageManager(
+                        disk,
+                        dir.toString(),
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.RECOVERY_ONLY,
+                        new SyncRequests(disk, dir.toString()));
         smgr.inRecovery(true);
         pool = BufferPool.open(64, smgr, lsn -> {}, false, DropStrategy.LOOKUP);
         context = RedoContext.standalone(pool, counters);
@@ -75,7 +81,8 @@ class ResourceManagersTest {
     }
 
     @Test
-    @DisplayName("R04: an online checkpoint does not move the object id counter back, and its xid is a minimum")
+    @DisplayName(
+            "R04: an online checkpoint does not move the object id counter back, and its xid is a minimum")
     void anOnlineCheckpointMovesNothingBackwards() {
         redo(xlog, wal.add(RmgrIds.XLOG, XlogRedo.NEXTOID, 0, RecoveryTest.ints(24576)));
         assertEquals(24576, counters.nextOid);
@@ -131,7 +138,14 @@ class ResourceManagersTest {
 
     @Test
     void recordsThatNeedNothingDoNothing() {
-        for (int type : new int[] {XlogRedo.NOOP, XlogRedo.SWITCH, XlogRedo.BACKUP_END, XlogRedo.RESTORE_POINT, XlogRedo.OVERWRITE_CONTRECORD}) {
+        for (int type :
+                new int[] {
+                    XlogRedo.NOOP,
+                    XlogRedo.SWITCH,
+                    XlogRedo.BACKUP_END,
+                    XlogRedo.RESTORE_POINT,
+                    XlogRedo.OVERWRITE_CONTRECORD
+                }) {
             if (type != XlogRedo.SWITCH && type != XlogRedo.OVERWRITE_CONTRECORD) {
                 redo(xlog, wal.add(RmgrIds.XLOG, type, 0, new byte[80]));
             }
@@ -142,24 +156,40 @@ class ResourceManagersTest {
 
     @Test
     void shortRecordsAreDamage() {
-        for (int type : new int[] {XlogRedo.CHECKPOINT_SHUTDOWN, XlogRedo.CHECKPOINT_ONLINE, XlogRedo.NEXTOID, XlogRedo.PARAMETER_CHANGE, XlogRedo.END_OF_RECOVERY}) {
+        for (int type :
+                new int[] {
+                    XlogRedo.CHECKPOINT_SHUTDOWN,
+                    XlogRedo.CHECKPOINT_ONLINE,
+                    XlogRedo.NEXTOID,
+                    XlogRedo.PARAMETER_CHANGE,
+                    XlogRedo.END_OF_RECOVERY
+                }) {
             long lsn = wal.add(RmgrIds.XLOG, type, 0, new byte[3]);
             assertThrows(DamagedDataException.class, () -> redo(xlog, lsn), xlog.identify(type));
         }
-        for (int type : new int[] {DatabaseRedo.CREATE_FILE_COPY, DatabaseRedo.CREATE_WAL_LOG, DatabaseRedo.DROP}) {
+        for (int type :
+                new int[] {
+                    DatabaseRedo.CREATE_FILE_COPY, DatabaseRedo.CREATE_WAL_LOG, DatabaseRedo.DROP
+                }) {
             long lsn = wal.add(RmgrIds.DATABASE, type, 0, new byte[7]);
-            assertThrows(DamagedDataException.class, () -> redo(database, lsn), database.identify(type));
+            assertThrows(
+                    DamagedDataException.class, () -> redo(database, lsn), database.identify(type));
         }
-        long drop = wal.add(RmgrIds.DATABASE, DatabaseRedo.DROP, 0, RecoveryTest.ints(5, 1000, 1663));
+        long drop =
+                wal.add(RmgrIds.DATABASE, DatabaseRedo.DROP, 0, RecoveryTest.ints(5, 1000, 1663));
         assertThrows(DamagedDataException.class, () -> redo(database, drop));
         assertTrue(Files.exists(dir.resolve("base/5")));
     }
 
     @Test
     void anImageRecordWithoutImageIsDamageUnlessItIsAHint() {
-        wal.builder.begin(RmgrIds.XLOG, XlogRedo.FPI_FOR_HINT, 0).block(0, TestWal.SPC, TestWal.DB, REL, ForkNumber.MAIN, 0, 0);
+        wal.builder
+                .begin(RmgrIds.XLOG, XlogRedo.FPI_FOR_HINT, 0)
+                .block(0, TestWal.SPC, TestWal.DB, REL, ForkNumber.MAIN, 0, 0);
         redo(xlog, wal.append());
-        wal.builder.begin(RmgrIds.XLOG, XlogRedo.FPI, 0).block(0, TestWal.SPC, TestWal.DB, REL, ForkNumber.MAIN, 0, 0);
+        wal.builder
+                .begin(RmgrIds.XLOG, XlogRedo.FPI, 0)
+                .block(0, TestWal.SPC, TestWal.DB, REL, ForkNumber.MAIN, 0, 0);
         long lsn = wal.append();
         assertThrows(DamagedDataException.class, () -> redo(xlog, lsn));
         assertEquals(0, context.missingPages());
@@ -195,8 +225,17 @@ class ResourceManagersTest {
         Files.createDirectories(dir.resolve("base/6/sub"));
         Files.writeString(dir.resolve("base/6/99999"), "old");
         Files.createDirectories(dir.resolve("base/5/directory"));
-        redo(database, wal.add(RmgrIds.DATABASE, DatabaseRedo.CREATE_FILE_COPY, 0, RecoveryTest.ints(6, 1663, 5, 1663)));
-        assertEquals(42, new UnsafeBuffer(Files.readAllBytes(dir.resolve("base/6/" + REL))).getInt(TinyHeap.COUNT));
+        redo(
+                database,
+                wal.add(
+                        RmgrIds.DATABASE,
+                        DatabaseRedo.CREATE_FILE_COPY,
+                        0,
+                        RecoveryTest.ints(6, 1663, 5, 1663)));
+        assertEquals(
+                42,
+                new UnsafeBuffer(Files.readAllBytes(dir.resolve("base/6/" + REL)))
+                        .getInt(TinyHeap.COUNT));
         assertFalse(Files.exists(dir.resolve("base/6/99999")));
         assertFalse(Files.exists(dir.resolve("base/6/directory")));
     }
@@ -204,18 +243,34 @@ class ResourceManagersTest {
     @Test
     void aDatabaseMadeEmptyHasItsVersionFileAlsoTheSecondTime() throws IOException {
         for (int i = 0; i < 2; i++) {
-            redo(database, wal.add(RmgrIds.DATABASE, DatabaseRedo.CREATE_WAL_LOG, 0, RecoveryTest.ints(7, 1663)));
+            redo(
+                    database,
+                    wal.add(
+                            RmgrIds.DATABASE,
+                            DatabaseRedo.CREATE_WAL_LOG,
+                            0,
+                            RecoveryTest.ints(7, 1663)));
             assertEquals("15\n", Files.readString(dir.resolve("base/7/PG_VERSION")));
         }
     }
 
     @Test
     void aSourceThatALaterRecordDroppedIsReplacedByAnEmptyOneBeforeConsistencyOnly() {
-        long lsn = wal.add(RmgrIds.DATABASE, DatabaseRedo.CREATE_FILE_COPY, 0, RecoveryTest.ints(6, 1663, 8, 1663));
+        long lsn =
+                wal.add(
+                        RmgrIds.DATABASE,
+                        DatabaseRedo.CREATE_FILE_COPY,
+                        0,
+                        RecoveryTest.ints(6, 1663, 8, 1663));
         redo(database, lsn);
         assertTrue(Files.isDirectory(dir.resolve("base/6")));
         context.state().consistent = true;
-        long again = wal.add(RmgrIds.DATABASE, DatabaseRedo.CREATE_FILE_COPY, 0, RecoveryTest.ints(6, 1663, 9, 1663));
+        long again =
+                wal.add(
+                        RmgrIds.DATABASE,
+                        DatabaseRedo.CREATE_FILE_COPY,
+                        0,
+                        RecoveryTest.ints(6, 1663, 9, 1663));
         assertThrows(DamagedDataException.class, () -> redo(database, again));
     }
 
@@ -225,7 +280,9 @@ class ResourceManagersTest {
         relation.create(ForkNumber.MAIN, true);
         pool.release(pool.extend(relation, ForkNumber.MAIN, false));
         context.missingPageTable().remember(1663, 5, REL, ForkNumber.MAIN, 3, false, 1, false);
-        redo(database, wal.add(RmgrIds.DATABASE, DatabaseRedo.DROP, 0, RecoveryTest.ints(5, 1, 1663)));
+        redo(
+                database,
+                wal.add(RmgrIds.DATABASE, DatabaseRedo.DROP, 0, RecoveryTest.ints(5, 1, 1663)));
         assertFalse(Files.exists(dir.resolve("base/5")));
         assertEquals(0, context.missingPages());
         assertEquals(0, smgr.syncRequests().pending());
@@ -241,7 +298,8 @@ class ResourceManagersTest {
         view.putInt(8, 1259);
         view.putInt(12, 16400);
         view.putInt(504, Crc32c.of(view, 0, 504));
-        ByteBuffer record = ByteBuffer.allocate(12 + 512).put(RecoveryTest.ints(5, 1663, 512)).put(map);
+        ByteBuffer record =
+                ByteBuffer.allocate(12 + 512).put(RecoveryTest.ints(5, 1663, 512)).put(map);
         redo(new RelMapRedo(), wal.add(RmgrIds.RELMAP, RelMapRedo.UPDATE, 0, record.array()));
         assertArrayEquals(map, Files.readAllBytes(dir.resolve("base/5/pg_filenode.map")));
     }
@@ -251,7 +309,8 @@ class ResourceManagersTest {
         ByteBuffer record = ByteBuffer.allocate(12 + 512).put(RecoveryTest.ints(5, 1663, 500));
         long wrongSize = wal.add(RmgrIds.RELMAP, RelMapRedo.UPDATE, 0, record.array());
         assertThrows(DamagedDataException.class, () -> redo(new RelMapRedo(), wrongSize));
-        ByteBuffer many = ByteBuffer.allocate(12 + 512).put(RecoveryTest.ints(5, 1663, 512, 0x592717, 63));
+        ByteBuffer many =
+                ByteBuffer.allocate(12 + 512).put(RecoveryTest.ints(5, 1663, 512, 0x592717, 63));
         long tooMany = wal.add(RmgrIds.RELMAP, RelMapRedo.UPDATE, 0, many.array());
         assertThrows(DamagedDataException.class, () -> redo(new RelMapRedo(), tooMany));
         assertFalse(Files.exists(dir.resolve("base/5/pg_filenode.map")));

@@ -7,7 +7,6 @@ import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
-import org.pgkernel.base.CheckPointRecord;
 import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.DbState;
 import org.pgkernel.base.disk.Disk;
@@ -16,7 +15,10 @@ import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.smgr.SizePolicy;
 import org.pgkernel.wal.WalReader;
 
-/** A data directory made by hand: a checkpoint, its control file, and what the test appends to the WAL. */
+/**
+ * A data directory made by hand: a checkpoint, its control file, and what the test appends to the
+ * WAL.
+ */
 final class TestCluster implements AutoCloseable {
     final Disk disk = new PosixDisk();
     final Path dir;
@@ -65,29 +67,45 @@ final class TestCluster implements AutoCloseable {
     }
 
     static RecoveryOptions options(ReplayListener listener) {
-        return new RecoveryOptions(64, DropStrategy.LOOKUP, SizePolicy.RECOVERY_ONLY, null, listener, Clock.systemUTC());
+        return new RecoveryOptions(
+                64,
+                DropStrategy.LOOKUP,
+                SizePolicy.RECOVERY_ONLY,
+                null,
+                listener,
+                Clock.systemUTC());
     }
 
     /** Recovery's own managers, TinyHeap, and no-ops for the rest; calls are recorded. */
     List<RecoveryModuleProvider> providers() {
-        return List.of(new CoreRecoveryModuleProvider(), new RecoveryModuleProvider() {
-            @Override
-            public String name() {
-                return "test";
-            }
+        return List.of(
+                new CoreRecoveryModuleProvider(),
+                new RecoveryModuleProvider() {
+                    @Override
+                    public String name() {
+                        return "test";
+                    }
 
-            @Override
-            public RecoveryModule create(RecoveryEnvironment environment) {
-                return new TestModule();
-            }
-        });
+                    @Override
+                    public RecoveryModule create(RecoveryEnvironment environment) {
+                        return new TestModule();
+                    }
+                });
     }
 
     private final class TestModule implements RecoveryModule {
         @Override
         public List<ResourceManager> resourceManagers() {
             List<ResourceManager> all = new ArrayList<>();
-            List<Integer> core = List.of(RmgrIds.XLOG, RmgrIds.DATABASE, RmgrIds.TABLESPACE, RmgrIds.RELMAP, RmgrIds.REPLICATION_ORIGIN, RmgrIds.LOGICAL_MESSAGE, RmgrIds.HEAP);
+            List<Integer> core =
+                    List.of(
+                            RmgrIds.XLOG,
+                            RmgrIds.DATABASE,
+                            RmgrIds.TABLESPACE,
+                            RmgrIds.RELMAP,
+                            RmgrIds.REPLICATION_ORIGIN,
+                            RmgrIds.LOGICAL_MESSAGE,
+                            RmgrIds.HEAP);
             for (int i = 0; i < RmgrIds.COUNT; i++) {
                 if (!core.contains(i)) {
                     all.add(new NoOp(i));
@@ -119,7 +137,9 @@ final class TestCluster implements AutoCloseable {
 
         @Override
         public List<CheckpointParticipant> checkpointParticipants() {
-            return List.of(participant(CheckpointParticipant.Order.TWO_PHASE), participant(CheckpointParticipant.Order.SLRU));
+            return List.of(
+                    participant(CheckpointParticipant.Order.TWO_PHASE),
+                    participant(CheckpointParticipant.Order.SLRU));
         }
 
         private CheckpointParticipant participant(CheckpointParticipant.Order order) {

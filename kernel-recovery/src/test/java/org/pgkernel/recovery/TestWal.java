@@ -42,7 +42,14 @@ final class TestWal implements AutoCloseable {
     long heap(int info, int rel, int... blocks) {
         builder.begin(RmgrIds.HEAP, info, 0);
         for (int i = 0; i < blocks.length; i++) {
-            builder.block(i, SPC, DB, rel, ForkNumber.MAIN, blocks[i], info == TinyHeap.INIT ? BKPBLOCK_WILL_INIT : 0);
+            builder.block(
+                    i,
+                    SPC,
+                    DB,
+                    rel,
+                    ForkNumber.MAIN,
+                    blocks[i],
+                    info == TinyHeap.INIT ? BKPBLOCK_WILL_INIT : 0);
         }
         return append();
     }

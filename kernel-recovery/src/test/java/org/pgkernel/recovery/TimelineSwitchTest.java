@@ -25,13 +25,24 @@ class TimelineSwitchTest {
     void olderTimelinesLoseWhatLiesPastTheSwitch() throws IOException {
         Files.createDirectories(dir.resolve("archive_status"));
         Files.createFile(dir.resolve("archive_status/000000010000000000000006.ready"));
-        for (String name : List.of(
-                "000000010000000000000003", "000000010000000000000004", "000000010000000000000005", "000000010000000000000006",
-                "000000010000000100000000", "000000020000000000000004", "000000020000000000000005", "000000030000000000000005",
-                "00000002.history", "000000010000000000000005.partial", "xlogtemp.12")) {
+        for (String name :
+                List.of(
+                        "000000010000000000000003",
+                        "000000010000000000000004",
+                        "000000010000000000000005",
+                        "000000010000000000000006",
+                        "000000010000000100000000",
+                        "000000020000000000000004",
+                        "000000020000000000000005",
+                        "000000030000000000000005",
+                        "00000002.history",
+                        "000000010000000000000005.partial",
+                        "xlogtemp.12")) {
             Files.createFile(dir.resolve(name));
         }
-        int removed = TimelineSwitch.removeForeignSegments(new PosixDisk(), dir.toString(), 4L * SEGMENT + 1000, 2, SEGMENT);
+        int removed =
+                TimelineSwitch.removeForeignSegments(
+                        new PosixDisk(), dir.toString(), 4L * SEGMENT + 1000, 2, SEGMENT);
         assertEquals(2, removed);
         TreeSet<String> left = new TreeSet<>();
         try (Stream<Path> files = Files.list(dir)) {
@@ -39,16 +50,27 @@ class TimelineSwitchTest {
         }
         assertFalse(left.contains("000000010000000000000005"));
         assertFalse(left.contains("000000010000000100000000"));
-        assertTrue(left.containsAll(List.of(
-                "000000010000000000000003", "000000010000000000000004", "000000010000000000000006", "000000020000000000000005",
-                "000000030000000000000005", "00000002.history", "000000010000000000000005.partial")), left.toString());
+        assertTrue(
+                left.containsAll(
+                        List.of(
+                                "000000010000000000000003",
+                                "000000010000000000000004",
+                                "000000010000000000000006",
+                                "000000020000000000000005",
+                                "000000030000000000000005",
+                                "00000002.history",
+                                "000000010000000000000005.partial")),
+                left.toString());
     }
 
     @Test
     void aSwitchAtASegmentBorderKeepsTheSegmentBeforeIt() throws IOException {
         Files.createFile(dir.resolve("000000010000000000000003"));
         Files.createFile(dir.resolve("000000010000000000000004"));
-        assertEquals(1, TimelineSwitch.removeForeignSegments(new PosixDisk(), dir.toString(), 4L * SEGMENT, 2, SEGMENT));
+        assertEquals(
+                1,
+                TimelineSwitch.removeForeignSegments(
+                        new PosixDisk(), dir.toString(), 4L * SEGMENT, 2, SEGMENT));
         assertTrue(Files.exists(dir.resolve("000000010000000000000003")));
     }
 

@@ -7,8 +7,9 @@ import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * A resource manager under the heap's number whose records are easy to make: SET adds one byte to a count on the page of each block
- * reference, INIT formats the page of block 0, FAIL changes the page and then finds the record damaged.
+ * A resource manager under the heap's number whose records are easy to make: SET adds one byte to a
+ * count on the page of each block reference, INIT formats the page of block 0, FAIL changes the
+ * page and then finds the record damaged.
  */
 final class TinyHeap implements ResourceManager {
     static final int SET = 0x00;

@@ -19,12 +19,33 @@ class UnloggedRelationsTest {
     @Test
     void onlyRelationsWithAnInitForkAreReset() throws IOException {
         Path db = Files.createDirectories(dir.resolve("base/5"));
-        for (String name : List.of("100", "100.1", "100_fsm", "100_vm", "100_init", "200", "200_fsm", "t3_100", "100x", "pg_filenode.map", "PG_VERSION")) {
+        for (String name :
+                List.of(
+                        "100",
+                        "100.1",
+                        "100_fsm",
+                        "100_vm",
+                        "100_init",
+                        "200",
+                        "200_fsm",
+                        "t3_100",
+                        "100x",
+                        "pg_filenode.map",
+                        "PG_VERSION")) {
             Files.write(db.resolve(name), name.getBytes());
         }
         PosixDisk disk = new PosixDisk();
         UnloggedRelations.cleanUp(disk, dir.toString());
-        assertEquals(List.of("100_init", "100x", "200", "200_fsm", "PG_VERSION", "pg_filenode.map", "t3_100"), names(db));
+        assertEquals(
+                List.of(
+                        "100_init",
+                        "100x",
+                        "200",
+                        "200_fsm",
+                        "PG_VERSION",
+                        "pg_filenode.map",
+                        "t3_100"),
+                names(db));
         UnloggedRelations.initialize(disk, dir.toString());
         assertArrayEquals("100_init".getBytes(), Files.readAllBytes(db.resolve("100")));
         assertEquals(8, names(db).size());

@@ -13,20 +13,25 @@ import org.pgkernel.base.error.RefusedException;
 /**
  * One fork: its segment files and its remembered size.
  *
- * <p>On disk a fork is a run of full segments, one that is not full (it may be empty), and then perhaps inactive ones of length zero,
- * which a truncation left and which count as absent. {@link #segments} holds a prefix of the first two kinds, as far as somebody looked.
- * A segment enters it only when its predecessor is full (SMGR-1).
+ * <p>On disk a fork is a run of full segments, one that is not full (it may be empty), and then
+ * perhaps inactive ones of length zero, which a truncation left and which count as absent. {@link
+ * #segments} holds a prefix of the first two kinds, as far as somebody looked. A segment enters it
+ * only when its predecessor is full (SMGR-1).
  *
- * <p>This object's monitor is the fork's extension lock: whatever changes the files' number or length, {@link #segments} or
- * {@link #blocks} holds it, probing for the size included. Reading and writing existing blocks takes a pin on the segment only.
- * (PostgreSQL: md.c, and the caches of SMgrRelationData.)
+ * <p>This object's monitor is the fork's extension lock: whatever changes the files' number or
+ * length, {@link #segments} or {@link #blocks} holds it, probing for the size included. Reading and
+ * writing existing blocks takes a pin on the segment only. (PostgreSQL: md.c, and the caches of
+ * SMgrRelationData.)
  */
 final class ForkFiles {
     /** What to do about a segment that is not there. */
     private enum Absent {
         /** An error. (PostgreSQL: EXTENSION_FAIL.) */
         FAIL,
-        /** In recovery make it, filling up the lower ones; else an error. (EXTENSION_FAIL | EXTENSION_CREATE_RECOVERY.) */
+        /**
+         * In recovery make it, filling up the lower ones; else an error. (EXTENSION_FAIL |
+         * EXTENSION_CREATE_RECOVERY.)
+         */
         CREATE_IN_RECOVERY,
         /** Make it, filling up the lower ones; the first one must exist. (EXTENSION_CREATE.) */
         CREATE,
@@ -41,13 +46,22 @@ final class ForkFiles {
     private final ForkNumber fork;
     private final ForkName name;
 
-    /** Read by anybody, replaced under the monitor; never changed in place. Not empty means "the fork is open". */
+    /**
+     * Read by anybody, replaced under the monitor; never changed in place. Not empty means "the
+     * fork is open".
+     */
     private volatile SegmentFile[] segments = NONE;
 
-    /** The remembered size; {@link BlockNumber#INVALID} when there is none. Read by anybody, written under the monitor. */
+    /**
+     * The remembered size; {@link BlockNumber#INVALID} when there is none. Read by anybody, written
+     * under the monitor.
+     */
     private volatile int blocks = BlockNumber.INVALID;
 
-    /** The first segment was looked for and not found, while nobody else makes files. Read by anybody, written under the monitor. */
+    /**
+     * The first segment was looked for and not found, while nobody else makes files. Read by
+     * anybody, written under the monitor.
+     */
     private volatile boolean knownMissing;
 
     ForkFiles(SmgrRelation relation, ForkNumber fork) {
@@ -110,7 +124,9 @@ final class ForkFiles {
         if (remembered == BlockNumber.INVALID) {
             return ForkSize.UNKNOWN;
         }
-        return manager().sizesAccurate() ? ForkSize.accurate(remembered) : ForkSize.hint(remembered);
+        return manager().sizesAccurate()
+                ? ForkSize.accurate(remembered)
+                : ForkSize.hint(remembered);
     }
 
     synchronized void forget() {
@@ -171,8 +187,15 @@ final class ForkFiles {
         }
         if (length != PAGE) {
             if (!manager().inRecovery()) {
-                throw new DamagedDataException("could not read a block, only " + length + " of " + PAGE + " bytes are there: "
-                        + name.place(block) + " file=" + segment.path());
+                throw new DamagedDataException(
+                        "could not read a block, only "
+                                + length
+                                + " of "
+                                + PAGE
+                                + " bytes are there: "
+                                + name.place(block)
+                                + " file="
+                                + segment.path());
             }
             // The block was cut off or dropped by a later record; redo gets zeros and goes on.
             UnsafeApi.setMemory(address, PAGE, (byte) 0);
@@ -201,7 +224,9 @@ final class ForkFiles {
     void startWriteback(int block, int count) {
         assert count >= 0;
         for (int done = 0; done < count; ) {
-            int pages = Math.min(count - done, manager().segmentBlocks() - blockInSegment(block + done));
+            int pages =
+                    Math.min(
+                            count - done, manager().segmentBlocks() - blockInSegment(block + done));
             SegmentFile[] open = segments;
             int number = segmentOf(block + done);
             // A segment that nobody opened has not been written lately, and may be on its way out.
@@ -226,8 +251,13 @@ final class ForkFiles {
                     truncateSegments(newBlocks);
                     present = newBlocks;
                 } else if (newBlocks != present && !manager().inRecovery()) {
-                    throw new RefusedException("could not truncate to " + BlockNumber.toString(newBlocks) + " blocks, there are only "
-                            + BlockNumber.toString(present) + ": " + name.place());
+                    throw new RefusedException(
+                            "could not truncate to "
+                                    + BlockNumber.toString(newBlocks)
+                                    + " blocks, there are only "
+                                    + BlockNumber.toString(present)
+                                    + ": "
+                                    + name.place());
                 }
                 blocks = present;
                 return;
@@ -252,7 +282,8 @@ final class ForkFiles {
         while (manager().disk().exists(name.segmentPath(end))) {
             end++;
         }
-        // From the top, so that an emptied segment is durably empty before a lower one may be durably full again.
+        // From the top, so that an emptied segment is durably empty before a lower one may be
+        // durably full again.
         for (int number = end - 1; number >= 0; number--) {
             sync(name.segmentPath(number));
         }
@@ -292,12 +323,18 @@ final class ForkFiles {
         }
     }
 
-    /** Pins the block's segment; null only with {@link Absent#PASS}. Takes no lock when the segment is known. */
+    /**
+     * Pins the block's segment; null only with {@link Absent#PASS}. Takes no lock when the segment
+     * is known.
+     */
     private SegmentFile pin(int block, Absent absent, boolean skipSync) {
         int number = segmentOf(block);
         for (; ; ) {
             SegmentFile[] open = segments;
-            SegmentFile segment = number < open.length ? open[number] : openSegment(number, block, absent, skipSync);
+            SegmentFile segment =
+                    number < open.length
+                            ? open[number]
+                            : openSegment(number, block, absent, skipSync);
             if (segment == null) {
                 return null;
             }
@@ -324,7 +361,9 @@ final class ForkFiles {
                     }
                     throw name.missing(name.path());
                 }
-                boolean create = absent == Absent.CREATE || absent == Absent.CREATE_IN_RECOVERY && manager().inRecovery();
+                boolean create =
+                        absent == Absent.CREATE
+                                || absent == Absent.CREATE_IN_RECOVERY && manager().inRecovery();
                 while (segments.length <= number) {
                     int next = segments.length;
                     int below = segmentSize(next - 1);
@@ -333,7 +372,9 @@ final class ForkFiles {
                             return null;
                         }
                         if (!create) {
-                            throw name.pastTheEnd(block, "segment " + (next - 1) + " has only " + below + " blocks");
+                            throw name.pastTheEnd(
+                                    block,
+                                    "segment " + (next - 1) + " has only " + below + " blocks");
                         }
                         fillUp(next - 1, skipSync);
                     }
@@ -377,9 +418,13 @@ final class ForkFiles {
 
     /** Opens, or makes, the segment after the last open one, which is full. */
     private boolean openNext(boolean create) {
-        assert segmentSize(segments.length - 1) == manager().segmentBlocks() : "SMGR-1 " + name.place();
+        assert segmentSize(segments.length - 1) == manager().segmentBlocks()
+                : "SMGR-1 " + name.place();
         String next = name.segmentPath(segments.length);
-        DiskFile file = manager().openFiles().openFile(next, create ? OpenFiles.OR_CREATE : OpenFiles.IF_EXISTS);
+        DiskFile file =
+                manager()
+                        .openFiles()
+                        .openFile(next, create ? OpenFiles.OR_CREATE : OpenFiles.IF_EXISTS);
         if (file == null) {
             return false;
         }
@@ -396,7 +441,8 @@ final class ForkFiles {
         try {
             file = manager().openFiles().openFile(name.path(), how);
         } catch (DiskException e) {
-            if (e.errno() != DiskException.ENOENT || relation.spcOid() == RelFileLocator.GLOBAL_TABLESPACE) {
+            if (e.errno() != DiskException.ENOENT
+                    || relation.spcOid() == RelFileLocator.GLOBAL_TABLESPACE) {
                 throw e;
             }
             relation.createDatabaseDirectory(isRedo);
@@ -417,7 +463,10 @@ final class ForkFiles {
         segments = longer;
     }
 
-    /** Lets go of the open segments from {@code first} on; those in use close when they are no longer. */
+    /**
+     * Lets go of the open segments from {@code first} on; those in use close when they are no
+     * longer.
+     */
     private void closeFrom(int first) {
         SegmentFile[] open = segments;
         if (first < open.length) {
@@ -429,8 +478,9 @@ final class ForkFiles {
     }
 
     /**
-     * The size on disk (SMGR-2); opens all active segments. Starts at the last open one, whose predecessors were full when it was opened; an
-     * empty one makes it look below, since somebody else may have truncated. (PostgreSQL: mdnblocks.)
+     * The size on disk (SMGR-2); opens all active segments. Starts at the last open one, whose
+     * predecessors were full when it was opened; an empty one makes it look below, since somebody
+     * else may have truncated. (PostgreSQL: mdnblocks.)
      */
     private int probe() {
         if (!openFirst()) {
@@ -454,12 +504,16 @@ final class ForkFiles {
         }
         long total = (long) last * full + size;
         if (total >= BlockNumber.toLong(BlockNumber.INVALID)) {
-            throw new DamagedDataException("a fork cannot have " + total + " blocks: " + name.place());
+            throw new DamagedDataException(
+                    "a fork cannot have " + total + " blocks: " + name.place());
         }
         return (int) total;
     }
 
-    /** Whole blocks of an open segment; a piece of a block at the end does not count. (PostgreSQL: _mdnblocks.) */
+    /**
+     * Whole blocks of an open segment; a piece of a block at the end does not count. (PostgreSQL:
+     * _mdnblocks.)
+     */
     private int segmentSize(int number) {
         SegmentFile segment = segments[number];
         if (segment.pin() != SegmentFile.PINNED) {
@@ -472,8 +526,15 @@ final class ForkFiles {
             segment.unpin();
         }
         if (size > manager().segmentBlocks()) {
-            throw new DamagedDataException("a segment has " + size + " blocks, more than " + manager().segmentBlocks() + ": " + name.place()
-                    + " file=" + segment.path());
+            throw new DamagedDataException(
+                    "a segment has "
+                            + size
+                            + " blocks, more than "
+                            + manager().segmentBlocks()
+                            + ": "
+                            + name.place()
+                            + " file="
+                            + segment.path());
         }
         return (int) size;
     }
@@ -522,14 +583,19 @@ final class ForkFiles {
         }
     }
 
-    /** A block at or past the remembered end was written, which leaves the size in doubt (SMGR-4). */
+    /**
+     * A block at or past the remembered end was written, which leaves the size in doubt (SMGR-4).
+     */
     private synchronized void forgetSizeUpTo(int block) {
         if (Integer.compareUnsigned(block, blocks) >= 0) {
             blocks = BlockNumber.INVALID;
         }
     }
 
-    /** The size to remember once {@code count} blocks from {@code block} on are added. (PostgreSQL: smgrextend.) */
+    /**
+     * The size to remember once {@code count} blocks from {@code block} on are added. (PostgreSQL:
+     * smgrextend.)
+     */
     private int grown(int block, int count) {
         int known = blocks;
         if (count == 0 || known == BlockNumber.INVALID) {
@@ -546,12 +612,22 @@ final class ForkFiles {
 
     private void refuseBeyondLimit(int block, int count) {
         if (BlockNumber.toLong(block) + count > BlockNumber.toLong(BlockNumber.INVALID)) {
-            throw new RefusedException("a fork cannot grow beyond " + BlockNumber.toString(BlockNumber.INVALID) + " blocks: " + name.place(block));
+            throw new RefusedException(
+                    "a fork cannot grow beyond "
+                            + BlockNumber.toString(BlockNumber.INVALID)
+                            + " blocks: "
+                            + name.place(block));
         }
     }
 
     private void registerSync(int segment) {
-        requests().register(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), segment);
+        requests()
+                .register(
+                        relation.spcOid(),
+                        relation.dbOid(),
+                        relation.relNumber(),
+                        fork.ordinal(),
+                        segment);
     }
 
     private StorageManager manager() {

@@ -45,10 +45,12 @@ final class ForkName {
     }
 
     DamagedDataException pastTheEnd(int block, String why) {
-        return new DamagedDataException("the block is past the end, " + why + ": " + place(block) + " file=" + path());
+        return new DamagedDataException(
+                "the block is past the end, " + why + ": " + place(block) + " file=" + path());
     }
 
     DiskException missing(String segmentPath) {
-        return new DiskException("could not open a segment of " + place(), segmentPath, DiskException.ENOENT);
+        return new DiskException(
+                "could not open a segment of " + place(), segmentPath, DiskException.ENOENT);
     }
 }

@@ -5,22 +5,34 @@ import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.error.DiskException;
 
 /**
- * Removes a fork's files. The order matters: sync requests are cancelled before any file goes, or a checkpoint at the same time would
- * take the loss for damage. (PostgreSQL: mdunlinkfork; it truncates before it unlinks, for the sake of other processes' descriptors.)
+ * Removes a fork's files. The order matters: sync requests are cancelled before any file goes, or a
+ * checkpoint at the same time would take the loss for damage. (PostgreSQL: mdunlinkfork; it
+ * truncates before it unlinks, for the sake of other processes' descriptors.)
  */
 final class ForkRemoval {
     private ForkRemoval() {}
 
     /**
-     * The caller holds the fork's extension lock and has closed its files. Outside redo the main fork's first segment is emptied and kept
-     * until the next checkpoint, so that nobody takes its number; its sync request stays, as does the file.
+     * The caller holds the fork's extension lock and has closed its files. Outside redo the main
+     * fork's first segment is emptied and kept until the next checkpoint, so that nobody takes its
+     * number; its sync request stays, as does the file.
      *
      * @param knownMissing the fork is known to have no file, which saves a look
      */
-    static void remove(SmgrRelation relation, ForkNumber fork, ForkName name, boolean isRedo, boolean knownMissing) {
+    static void remove(
+            SmgrRelation relation,
+            ForkNumber fork,
+            ForkName name,
+            boolean isRedo,
+            boolean knownMissing) {
         SyncRequests requests = relation.manager().syncRequests();
         boolean keepFirst = !isRedo && fork == ForkNumber.MAIN;
-        requests.forget(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), keepFirst ? 1 : 0);
+        requests.forget(
+                relation.spcOid(),
+                relation.dbOid(),
+                relation.relNumber(),
+                fork.ordinal(),
+                keepFirst ? 1 : 0);
         boolean found;
         if (keepFirst) {
             found = emptyFirst(relation, name);
@@ -40,7 +52,8 @@ final class ForkRemoval {
     /** Gives the kept segment's space back. @return false when it does not exist */
     private static boolean emptyFirst(SmgrRelation relation, ForkName name) {
         try {
-            DiskFile file = relation.manager().openFiles().openFile(name.path(), OpenFiles.IF_EXISTS);
+            DiskFile file =
+                    relation.manager().openFiles().openFile(name.path(), OpenFiles.IF_EXISTS);
             if (file == null) {
                 return false;
             }

@@ -2,7 +2,10 @@ package org.pgkernel.smgr;
 
 import org.pgkernel.base.BlockNumber;
 
-/** A fork's size and whether it is accurate, packed in a {@code long}: blocks in the low 32 bits (unsigned), the flag in bit 32. */
+/**
+ * A fork's size and whether it is accurate, packed in a {@code long}: blocks in the low 32 bits
+ * (unsigned), the flag in bit 32.
+ */
 public final class ForkSize {
     /** Nothing is known. */
     public static final long UNKNOWN = 0xFFFFFFFFL;

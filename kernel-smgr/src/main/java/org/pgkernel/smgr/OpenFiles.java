@@ -6,15 +6,18 @@ import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.error.DiskException;
 
 /**
- * Bounds the number of descriptors by a clock over the open segment files. Past the cap the hand closes a file that nobody has pinned
- * or used since it last came by. When every open file is pinned the cap gives way, by no more than the number of threads at work.
- * Thread-safe; its lock is held for no system call. (PostgreSQL: the LRU ring of fd.c, max_files_per_process.)
+ * Bounds the number of descriptors by a clock over the open segment files. Past the cap the hand
+ * closes a file that nobody has pinned or used since it last came by. When every open file is
+ * pinned the cap gives way, by no more than the number of threads at work. Thread-safe; its lock is
+ * held for no system call. (PostgreSQL: the LRU ring of fd.c, max_files_per_process.)
  */
 final class OpenFiles {
     /** {@link #openFile}: null when there is no such file. */
     static final int IF_EXISTS = 0;
+
     /** {@link #openFile}: made when there is no such file. */
     static final int OR_CREATE = 1;
+
     /** {@link #openFile}: made; an existing one is an error. */
     static final int CREATE = 2;
 
@@ -117,7 +120,10 @@ final class OpenFiles {
         segment.slot = count++;
     }
 
-    /** The next victim, out of the clock already; null when all are pinned. Twice round clears every mark. */
+    /**
+     * The next victim, out of the clock already; null when all are pinned. Twice round clears every
+     * mark.
+     */
     private SegmentFile sweep() {
         for (int steps = 2 * count; steps > 0; steps--) {
             if (hand >= count) {

@@ -5,11 +5,13 @@ import java.lang.invoke.VarHandle;
 import java.util.function.Consumer;
 
 /**
- * Relation to handle, open addressing with linear probing over a power of two of slots, at most half of them taken. {@link #find} takes
- * no lock and allocates nothing; everything that changes the table is called under the {@link StorageManager}'s monitor.
+ * Relation to handle, open addressing with linear probing over a power of two of slots, at most
+ * half of them taken. {@link #find} takes no lock and allocates nothing; everything that changes
+ * the table is called under the {@link StorageManager}'s monitor.
  *
- * <p>A reader that overlaps a change may miss an entry (it then asks again under the monitor) but never meets a wrong one: slots go
- * null, entry, {@link #REMOVED}, entry, each published whole, and a grown array is published after it is filled.
+ * <p>A reader that overlaps a change may miss an entry (it then asks again under the monitor) but
+ * never meets a wrong one: slots go null, entry, {@link #REMOVED}, entry, each published whole, and
+ * a grown array is published after it is filled.
  */
 final class RelationTable {
     private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(SmgrRelation[].class);
@@ -98,7 +100,9 @@ final class RelationTable {
     }
 
     static int hash(int spcOid, int dbOid, int relNumber) {
-        long h = relNumber * 0x9E3779B97F4A7C15L ^ (dbOid * 0xC2B2AE3D27D4EB4FL + spcOid) * 0x165667B19E3779F9L;
+        long h =
+                relNumber * 0x9E3779B97F4A7C15L
+                        ^ (dbOid * 0xC2B2AE3D27D4EB4FL + spcOid) * 0x165667B19E3779F9L;
         return (int) (h >>> 32) ^ (int) (h >>> 15);
     }
 }

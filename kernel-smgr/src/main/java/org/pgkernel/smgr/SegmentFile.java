@@ -5,8 +5,8 @@ import java.lang.invoke.VarHandle;
 import org.pgkernel.base.disk.DiskFile;
 
 /**
- * One segment file, whose descriptor may come and go: {@link OpenFiles} closes the least recently used ones and {@link #pin} opens
- * them again. A pinned segment keeps its descriptor.
+ * One segment file, whose descriptor may come and go: {@link OpenFiles} closes the least recently
+ * used ones and {@link #pin} opens them again. A pinned segment keeps its descriptor.
  *
  * <p>The state word holds the pins in its low bits and three flags. Transitions:
  *
@@ -23,8 +23,10 @@ import org.pgkernel.base.disk.DiskFile;
 final class SegmentFile {
     /** {@link #pin}: the caller holds a pin. */
     static final int PINNED = 0;
+
     /** {@link #pin}: the file had been closed and is gone now. */
     static final int MISSING = 1;
+
     /** {@link #pin}: the fork let go of this object; look the segment up again. */
     static final int RETIRED = 2;
 
@@ -44,7 +46,10 @@ final class SegmentFile {
         }
     }
 
-    /** The clock's mark, set by {@link #pin}, cleared by the clock hand; a lost update only ages the file a little. */
+    /**
+     * The clock's mark, set by {@link #pin}, cleared by the clock hand; a lost update only ages the
+     * file a little.
+     */
     boolean recentlyUsed;
 
     /** Place in the clock, -1 when not there; guarded by {@link OpenFiles}' lock. */
@@ -53,7 +58,10 @@ final class SegmentFile {
     private final OpenFiles openFiles;
     private final String path;
 
-    /** Null while CLOSED; written under this monitor (opening) or by whoever set BUSY or RETIRED + CLOSED; published by the state. */
+    /**
+     * Null while CLOSED; written under this monitor (opening) or by whoever set BUSY or RETIRED +
+     * CLOSED; published by the state.
+     */
     private DiskFile file;
 
     /** CAS only, but for {@link #closeEvicted}, which owns the word through BUSY. */
@@ -77,7 +85,10 @@ final class SegmentFile {
         return file;
     }
 
-    /** Makes sure that the file is open and stays so until {@link #unpin}. May open it (one system call). */
+    /**
+     * Makes sure that the file is open and stays so until {@link #unpin}. May open it (one system
+     * call).
+     */
     int pin() {
         int now = state;
         while ((now & NOT_PINNABLE) == 0) {
@@ -119,7 +130,10 @@ final class SegmentFile {
         }
     }
 
-    /** Claims an unpinned open file for closing; the caller holds the clock's lock and goes on with {@link #closeEvicted}. */
+    /**
+     * Claims an unpinned open file for closing; the caller holds the clock's lock and goes on with
+     * {@link #closeEvicted}.
+     */
     boolean tryEvict() {
         return STATE.compareAndSet(this, 0, BUSY_FLAG);
     }

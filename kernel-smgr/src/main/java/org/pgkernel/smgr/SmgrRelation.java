@@ -6,12 +6,15 @@ import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.DiskException;
 
 /**
- * One relation's files. Thread-safe. Block numbers are unsigned; addresses are native, of a whole page.
+ * One relation's files. Thread-safe. Block numbers are unsigned; addresses are native, of a whole
+ * page.
  *
- * <p>A handle that its {@link StorageManager} has closed stays usable: calls go to the relation's present handle.
+ * <p>A handle that its {@link StorageManager} has closed stays usable: calls go to the relation's
+ * present handle.
  *
- * <p>Errors of all file operations: {@link DiskException} when the system refuses (a missing file is ENOENT),
- * {@link org.pgkernel.base.error.DamagedDataException} when the files are not as they must be or the block is not there.
+ * <p>Errors of all file operations: {@link DiskException} when the system refuses (a missing file
+ * is ENOENT), {@link org.pgkernel.base.error.DamagedDataException} when the files are not as they
+ * must be or the block is not there.
  */
 public final class SmgrRelation {
     private final StorageManager manager;
@@ -55,18 +58,19 @@ public final class SmgrRelation {
     }
 
     /**
-     * True if the fork's first segment exists; so does the one that a drop keeps until the next checkpoint. In recovery, or with
-     * shared sizes, an open fork answers without a system call; else the file is closed and looked for anew.
-     * (PostgreSQL: smgrexists, mdexists.)
+     * True if the fork's first segment exists; so does the one that a drop keeps until the next
+     * checkpoint. In recovery, or with shared sizes, an open fork answers without a system call;
+     * else the file is closed and looked for anew. (PostgreSQL: smgrexists, mdexists.)
      */
     public boolean exists(ForkNumber fork) {
         return files(fork).exists();
     }
 
     /**
-     * Creates the fork, empty, and queues its sync; makes the database's directory in its tablespace when that is missing. In redo
-     * an existing fork is fine, an open one costs nothing, and all missing directories are made.
-     * (PostgreSQL: smgrcreate, mdcreate, TablespaceCreateDbspace.)
+     * Creates the fork, empty, and queues its sync; makes the database's directory in its
+     * tablespace when that is missing. In redo an existing fork is fine, an open one costs nothing,
+     * and all missing directories are made. (PostgreSQL: smgrcreate, mdcreate,
+     * TablespaceCreateDbspace.)
      *
      * @throws DiskException EEXIST outside redo when the file exists
      */
@@ -74,12 +78,18 @@ public final class SmgrRelation {
         files(fork).create(isRedo);
     }
 
-    /** The remembered size, or the file's when nothing accurate is remembered; the answer is remembered. Blocks. (PostgreSQL: smgrnblocks.) */
+    /**
+     * The remembered size, or the file's when nothing accurate is remembered; the answer is
+     * remembered. Blocks. (PostgreSQL: smgrnblocks.)
+     */
     public int nblocks(ForkNumber fork) {
         return files(fork).nblocks();
     }
 
-    /** The remembered size and whether it is accurate now, see {@link ForkSize}; touches no file. (PostgreSQL: smgrnblocks_cached.) */
+    /**
+     * The remembered size and whether it is accurate now, see {@link ForkSize}; touches no file.
+     * (PostgreSQL: smgrnblocks_cached.)
+     */
     public long rememberedSize(ForkNumber fork) {
         return files(fork).rememberedSize();
     }
@@ -92,47 +102,58 @@ public final class SmgrRelation {
     }
 
     /**
-     * Writes a page at the fork's end or beyond (a hole reads as zeros), under the fork's extension lock. On failure the size on disk
-     * is asked anew. (PostgreSQL: smgrextend.)
+     * Writes a page at the fork's end or beyond (a hole reads as zeros), under the fork's extension
+     * lock. On failure the size on disk is asked anew. (PostgreSQL: smgrextend.)
      */
     public void extend(ForkNumber fork, int block, long address, boolean skipSync) {
         files(fork).extend(block, address, skipSync);
     }
 
-    /** Adds {@code count} zero pages from {@code block} on; they are written, so that a full disk shows here. */
+    /**
+     * Adds {@code count} zero pages from {@code block} on; they are written, so that a full disk
+     * shows here.
+     */
     public void zeroExtend(ForkNumber fork, int block, int count, boolean skipSync) {
         files(fork).zeroExtend(block, count, skipSync);
     }
 
     /**
-     * Reads a page. A block at or past the end, or cut off in the middle, is an error that names it; in recovery it reads as zeros,
-     * and lower segments that are missing are made. (PostgreSQL: smgrread, mdread.)
+     * Reads a page. A block at or past the end, or cut off in the middle, is an error that names
+     * it; in recovery it reads as zeros, and lower segments that are missing are made. (PostgreSQL:
+     * smgrread, mdread.)
      */
     public void read(ForkNumber fork, int block, long address) {
         files(fork).read(block, address);
     }
 
     /**
-     * Writes an existing page and queues a sync unless told not to. Does not check that the block exists; in recovery missing lower
-     * segments are made. (PostgreSQL: smgrwrite.)
+     * Writes an existing page and queues a sync unless told not to. Does not check that the block
+     * exists; in recovery missing lower segments are made. (PostgreSQL: smgrwrite.)
      */
     public void write(ForkNumber fork, int block, long address, boolean skipSync) {
         files(fork).write(block, address, skipSync);
     }
 
-    /** Tells the system that the page will be read; a hint, a missing segment is passed over. (PostgreSQL: smgrprefetch.) */
+    /**
+     * Tells the system that the page will be read; a hint, a missing segment is passed over.
+     * (PostgreSQL: smgrprefetch.)
+     */
     public void prefetch(ForkNumber fork, int block) {
         files(fork).prefetch(block);
     }
 
-    /** Starts write-out of {@code count} blocks; segments not open are passed over. (PostgreSQL: smgrwriteback.) */
+    /**
+     * Starts write-out of {@code count} blocks; segments not open are passed over. (PostgreSQL:
+     * smgrwriteback.)
+     */
     public void startWriteback(ForkNumber fork, int block, int count) {
         files(fork).startWriteback(block, count);
     }
 
     /**
-     * Cuts one fork to {@code blocks}; the caller has dropped the buffers and keeps writers away. Segments past the end stay, empty.
-     * More blocks than there are is an error outside recovery, nothing to do in it. (PostgreSQL: smgrtruncate, mdtruncate.)
+     * Cuts one fork to {@code blocks}; the caller has dropped the buffers and keeps writers away.
+     * Segments past the end stay, empty. More blocks than there are is an error outside recovery,
+     * nothing to do in it. (PostgreSQL: smgrtruncate, mdtruncate.)
      */
     public void truncate(ForkNumber fork, int blocks) {
         files(fork).truncate(blocks);
@@ -204,7 +225,10 @@ public final class SmgrRelation {
         return manager.dataDirectory() + "/" + RelFileLocator.databasePath(spcOid, dbOid);
     }
 
-    /** Makes {@link #databaseDirectory}, in redo with all that is missing above it. (PostgreSQL: TablespaceCreateDbspace.) */
+    /**
+     * Makes {@link #databaseDirectory}, in redo with all that is missing above it. (PostgreSQL:
+     * TablespaceCreateDbspace.)
+     */
     void createDatabaseDirectory(boolean isRedo) {
         Disk disk = manager.disk();
         String path = databaseDirectory();
@@ -214,7 +238,9 @@ public final class SmgrRelation {
             if (e.errno() != DiskException.ENOENT || !isRedo) {
                 throw e;
             }
-            for (int end = path.indexOf('/', manager.dataDirectory().length() + 1); end > 0; end = path.indexOf('/', end + 1)) {
+            for (int end = path.indexOf('/', manager.dataDirectory().length() + 1);
+                    end > 0;
+                    end = path.indexOf('/', end + 1)) {
                 disk.createDirectory(path.substring(0, end));
             }
             disk.createDirectory(path);

@@ -7,8 +7,9 @@ import org.pgkernel.base.disk.Disk;
 /**
  * All relations of a data directory. Thread-safe.
  *
- * <p>One manager is one view of the directory: remembered sizes are true only while nobody else changes relation files. Whoever does
- * (a database copied or removed, unlogged relations reset) closes the relations first and again afterwards.
+ * <p>One manager is one view of the directory: remembered sizes are true only while nobody else
+ * changes relation files. Whoever does (a database copied or removed, unlogged relations reset)
+ * closes the relations first and again afterwards.
  *
  * <p>Failure of a sync or a close stops {@link SyncRequests} for good.
  */
@@ -40,13 +41,32 @@ public final class StorageManager implements AutoCloseable {
      * @param dataDirectory absolute path
      * @param segmentBlocks blocks of a segment; {@link #SEGMENT_BLOCKS} but in tests
      */
-    public StorageManager(Disk disk, String dataDirectory, int segmentBlocks, SizePolicy policy, SyncRequests syncRequests) {
-        this(disk, dataDirectory, segmentBlocks, policy, syncRequests, Integer.getInteger(MAX_OPEN_FILES_PROPERTY, DEFAULT_MAX_OPEN_FILES));
+    public StorageManager(
+            Disk disk,
+            String dataDirectory,
+            int segmentBlocks,
+            SizePolicy policy,
+            SyncRequests syncRequests) {
+        this(
+                disk,
+                dataDirectory,
+                segmentBlocks,
+                policy,
+                syncRequests,
+                Integer.getInteger(MAX_OPEN_FILES_PROPERTY, DEFAULT_MAX_OPEN_FILES));
     }
 
-    /** @param maxOpenFiles segment files kept open; past that the least recently used are closed until they are needed */
+    /**
+     * @param maxOpenFiles segment files kept open; past that the least recently used are closed
+     *     until they are needed
+     */
     public StorageManager(
-            Disk disk, String dataDirectory, int segmentBlocks, SizePolicy policy, SyncRequests syncRequests, int maxOpenFiles) {
+            Disk disk,
+            String dataDirectory,
+            int segmentBlocks,
+            SizePolicy policy,
+            SyncRequests syncRequests,
+            int maxOpenFiles) {
         assert segmentBlocks > 0 && segmentBlocks <= SEGMENT_BLOCKS && maxOpenFiles > 0;
         this.disk = disk;
         this.dataDirectory = dataDirectory;
@@ -71,8 +91,8 @@ public final class StorageManager implements AutoCloseable {
     }
 
     /**
-     * Tells whether redo is running; sizes are accurate then under either policy. What was remembered outside recovery, as a hint, is
-     * forgotten when recovery begins.
+     * Tells whether redo is running; sizes are accurate then under either policy. What was
+     * remembered outside recovery, as a hint, is forgotten when recovery begins.
      */
     public void inRecovery(boolean inRecovery) {
         synchronized (this) {
@@ -88,15 +108,19 @@ public final class StorageManager implements AutoCloseable {
         return inRecovery;
     }
 
-    /** The relation's handle, the same object for everybody; opens no file; allocates nothing when it is known already. */
+    /**
+     * The relation's handle, the same object for everybody; opens no file; allocates nothing when
+     * it is known already.
+     */
     public SmgrRelation open(int spcOid, int dbOid, int relNumber) {
         SmgrRelation known = relations.find(spcOid, dbOid, relNumber);
         return known != null ? known : enter(spcOid, dbOid, relNumber);
     }
 
     /**
-     * Closes the relation's files and forgets its sizes and its handle. Whoever still has the handle may go on using it: it passes
-     * calls on to the relation's new one. (PostgreSQL: smgrclose.)
+     * Closes the relation's files and forgets its sizes and its handle. Whoever still has the
+     * handle may go on using it: it passes calls on to the relation's new one. (PostgreSQL:
+     * smgrclose.)
      */
     public void close(SmgrRelation relation) {
         SmgrRelation known;
@@ -121,10 +145,11 @@ public final class StorageManager implements AutoCloseable {
     }
 
     /**
-     * Removes all forks of the first {@code count} relations and closes their handles; the caller has dropped the buffers already.
-     * Pending sync requests are forgotten first. Outside redo the first segment of the main fork is truncated and kept until the
-     * next checkpoint. In redo it goes at once. A missing file is fine; a file that cannot be removed is a warning, since there is no way
-     * back. (PostgreSQL: smgrdounlinkall, mdunlink.)
+     * Removes all forks of the first {@code count} relations and closes their handles; the caller
+     * has dropped the buffers already. Pending sync requests are forgotten first. Outside redo the
+     * first segment of the main fork is truncated and kept until the next checkpoint. In redo it
+     * goes at once. A missing file is fine; a file that cannot be removed is a warning, since there
+     * is no way back. (PostgreSQL: smgrdounlinkall, mdunlink.)
      */
     public void unlinkAll(SmgrRelation[] relations, int count, boolean isRedo) {
         for (int i = 0; i < count; i++) {
@@ -183,11 +208,12 @@ public final class StorageManager implements AutoCloseable {
     private void closeMatching(boolean oneDatabase, int dbOid) {
         List<SmgrRelation> matching = new ArrayList<>();
         synchronized (this) {
-            relations.forEach(relation -> {
-                if (!oneDatabase || relation.dbOid() == dbOid) {
-                    matching.add(relation);
-                }
-            });
+            relations.forEach(
+                    relation -> {
+                        if (!oneDatabase || relation.dbOid() == dbOid) {
+                            matching.add(relation);
+                        }
+                    });
             matching.forEach(this::drop);
         }
         matching.forEach(SmgrRelation::releaseFiles);

@@ -2,7 +2,6 @@ package org.pgkernel.smgr;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import org.agrona.collections.Long2ObjectHashMap;
 import org.agrona.collections.LongHashSet;
@@ -14,15 +13,16 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 
 /**
- * Files to be made durable, and files to be removed, at the next checkpoint: deduplicated, cancelled when the relation goes away.
- * Thread-safe. (PostgreSQL: sync.c.)
+ * Files to be made durable, and files to be removed, at the next checkpoint: deduplicated,
+ * cancelled when the relation goes away. Thread-safe. (PostgreSQL: sync.c.)
  *
- * <p>{@link #process} takes the whole waiting table as its work and leaves a fresh one, so what comes in meanwhile belongs to the
- * next call, even for the file being synced (SMGR-3). A cancellation reaches both tables: it is how {@link #process} tells a file that was
- * dropped from one that was lost. The order a dropper keeps is therefore: cancel, then unlink.
+ * <p>{@link #process} takes the whole waiting table as its work and leaves a fresh one, so what
+ * comes in meanwhile belongs to the next call, even for the file being synced (SMGR-3). A
+ * cancellation reaches both tables: it is how {@link #process} tells a file that was dropped from
+ * one that was lost. The order a dropper keeps is therefore: cancel, then unlink.
  *
- * <p>The first failure of a sync, or of a close, stops this object for good: the system may have thrown the written pages away, so
- * that a second try would succeed and prove nothing.
+ * <p>The first failure of a sync, or of a close, stops this object for good: the system may have
+ * thrown the written pages away, so that a second try would succeed and prove nothing.
  */
 public final class SyncRequests {
     static final int REMOVED = 0;
@@ -41,7 +41,8 @@ public final class SyncRequests {
     private final Object lock = new Object();
 
     /** Database key to fork key to segments. */
-    private Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>> waiting = new Long2ObjectHashMap<>();
+    private Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>> waiting =
+            new Long2ObjectHashMap<>();
 
     /** What {@link #process} took; empty when it is not at work. */
     private Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>> taken = new Long2ObjectHashMap<>();
@@ -59,7 +60,9 @@ public final class SyncRequests {
     /** Set once, by {@link #stop}. */
     private volatile KernelStoppedException stopped;
 
-    /** @param cycle the checkpoint cycle in which it was queued */
+    /**
+     * @param cycle the checkpoint cycle in which it was queued
+     */
     private record PendingUnlink(int spcOid, int dbOid, int relNumber, long cycle) {}
 
     public SyncRequests(Disk disk, String dataDirectory) {
@@ -96,7 +99,8 @@ public final class SyncRequests {
     void forget(int spcOid, int dbOid, int relNumber, int fork, int firstSegment) {
         synchronized (lock) {
             Long2ObjectHashMap<ForkRequests> database = waiting.get(databaseKey(spcOid, dbOid));
-            ForkRequests requests = database == null ? null : database.get(forkKey(relNumber, fork));
+            ForkRequests requests =
+                    database == null ? null : database.get(forkKey(relNumber, fork));
             if (requests != null) {
                 pending -= requests.cancelFrom(firstSegment);
                 if (firstSegment == 0) {
@@ -113,7 +117,10 @@ public final class SyncRequests {
         }
     }
 
-    /** Cancels everything queued for a database, in every tablespace, unlinks too. (PostgreSQL: ForgetDatabaseSyncRequests.) */
+    /**
+     * Cancels everything queued for a database, in every tablespace, unlinks too. (PostgreSQL:
+     * ForgetDatabaseSyncRequests.)
+     */
     public void forgetDatabase(int dbOid) {
         synchronized (lock) {
             cancelDatabase(waiting, dbOid);
@@ -139,7 +146,10 @@ public final class SyncRequests {
         }
     }
 
-    /** A checkpoint begins: unlinks queued from here on wait for the next one. (PostgreSQL: SyncPreCheckpoint.) */
+    /**
+     * A checkpoint begins: unlinks queued from here on wait for the next one. (PostgreSQL:
+     * SyncPreCheckpoint.)
+     */
     public void preCheckpoint() {
         synchronized (lock) {
             checkpointCycle++;
@@ -147,11 +157,13 @@ public final class SyncRequests {
     }
 
     /**
-     * Syncs every file that was queued before the call, then the directories that got new files. A file that is missing is passed
-     * over only if its request turns out to be cancelled. (PostgreSQL: ProcessSyncRequests; it leaves directories alone.)
+     * Syncs every file that was queued before the call, then the directories that got new files. A
+     * file that is missing is passed over only if its request turns out to be cancelled.
+     * (PostgreSQL: ProcessSyncRequests; it leaves directories alone.)
      *
      * @return files synced
-     * @throws KernelStoppedException when a sync fails or a file is missing; every later call throws, too
+     * @throws KernelStoppedException when a sync fails or a file is missing; every later call
+     *     throws, too
      */
     public int process() {
         synchronized (processing) {
@@ -161,7 +173,10 @@ public final class SyncRequests {
             synchronized (lock) {
                 taken = waiting;
                 waiting = new Long2ObjectHashMap<>();
-                work = taken.values().stream().flatMap(database -> database.values().stream()).toArray(ForkRequests[]::new);
+                work =
+                        taken.values().stream()
+                                .flatMap(database -> database.values().stream())
+                                .toArray(ForkRequests[]::new);
                 newIn = directories;
                 directories = new LongHashSet();
             }
@@ -182,14 +197,18 @@ public final class SyncRequests {
                 return synced;
             } finally {
                 if (!done) {
-                    // Whatever ended the loop, the rest of the work was taken and would not be offered again.
+                    // Whatever ended the loop, the rest of the work was taken and would not be
+                    // offered again.
                     stop("the sync phase was not finished", null);
                 }
             }
         }
     }
 
-    /** Removes the files queued before {@link #preCheckpoint}. One that is gone already is fine. (PostgreSQL: SyncPostCheckpoint.) */
+    /**
+     * Removes the files queued before {@link #preCheckpoint}. One that is gone already is fine.
+     * (PostgreSQL: SyncPostCheckpoint.)
+     */
     public void postCheckpoint() {
         for (; ; ) {
             PendingUnlink unlink;
@@ -221,7 +240,10 @@ public final class SyncRequests {
         }
     }
 
-    /** Remembers that a database's directory got a new file, whose name {@link #process} makes durable. */
+    /**
+     * Remembers that a database's directory got a new file, whose name {@link #process} makes
+     * durable.
+     */
     void registerDirectory(int spcOid, int dbOid) {
         synchronized (lock) {
             directories.add(databaseKey(spcOid, dbOid));
@@ -241,9 +263,15 @@ public final class SyncRequests {
         }
     }
 
-    /** Records a failure that may have lost writes; the caller throws the result. The first one stays. */
+    /**
+     * Records a failure that may have lost writes; the caller throws the result. The first one
+     * stays.
+     */
     KernelStoppedException stop(String what, DiskException cause) {
-        String message = "written pages may be lost, " + what + (cause == null ? "" : ": " + cause.getMessage());
+        String message =
+                "written pages may be lost, "
+                        + what
+                        + (cause == null ? "" : ": " + cause.getMessage());
         KernelStoppedException exception = new KernelStoppedException(message, cause);
         synchronized (lock) {
             if (stopped == null) {
@@ -287,9 +315,12 @@ public final class SyncRequests {
         return synced;
     }
 
-    /** @return false when the file is missing and its request cancelled */
+    /**
+     * @return false when the file is missing and its request cancelled
+     */
     private boolean sync(ForkRequests requests, int segment) {
-        String path = path(requests.spcOid, requests.dbOid, requests.relNumber, requests.fork, segment);
+        String path =
+                path(requests.spcOid, requests.dbOid, requests.relNumber, requests.fork, segment);
         try {
             DiskFile file = disk.openIfExists(path);
             if (file != null) {
@@ -301,7 +332,8 @@ public final class SyncRequests {
         } catch (DiskException e) {
             throw stop("a sync failed", e);
         }
-        // Whoever removes a file cancels its request first, so that a cancellation is visible by now.
+        // Whoever removes a file cancels its request first, so that a cancellation is visible by
+        // now.
         if (isQueued(requests, segment)) {
             throw stop("a file to be synced has vanished: file=" + path, null);
         }
@@ -309,7 +341,8 @@ public final class SyncRequests {
     }
 
     private void syncDirectory(long key) {
-        String path = dataDirectory + "/" + RelFileLocator.databasePath((int) (key >>> 32), (int) key);
+        String path =
+                dataDirectory + "/" + RelFileLocator.databasePath((int) (key >>> 32), (int) key);
         try {
             disk.syncDirectory(path);
         } catch (DiskException e) {
@@ -332,8 +365,10 @@ public final class SyncRequests {
         }
     }
 
-    private void cancelDatabase(Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>> table, int dbOid) {
-        Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>>.EntryIterator databases = table.entrySet().iterator();
+    private void cancelDatabase(
+            Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>> table, int dbOid) {
+        Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>>.EntryIterator databases =
+                table.entrySet().iterator();
         while (databases.hasNext()) {
             databases.next();
             if ((int) databases.getLongKey() == dbOid) {
@@ -353,12 +388,16 @@ public final class SyncRequests {
     private void refuseIfStopped() {
         KernelStoppedException first = stopped;
         if (first != null) {
-            throw new KernelStoppedException("an earlier sync failed and is not tried again", first);
+            throw new KernelStoppedException(
+                    "an earlier sync failed and is not tried again", first);
         }
     }
 
     private String path(int spcOid, int dbOid, int relNumber, int fork, int segment) {
-        String first = dataDirectory + "/" + new RelFileLocator(spcOid, dbOid, relNumber).path(ForkNumber.of(fork));
+        String first =
+                dataDirectory
+                        + "/"
+                        + new RelFileLocator(spcOid, dbOid, relNumber).path(ForkNumber.of(fork));
         return segment == 0 ? first : first + "." + segment;
     }
 

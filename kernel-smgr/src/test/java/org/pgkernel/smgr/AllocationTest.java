@@ -14,29 +14,34 @@ import org.pgkernel.base.ForkNumber;
 class AllocationTest {
     private static final int CALLS = 20_000;
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     /** Sums results, so that no call is thought useless. */
     private long sink;
 
     @Test
-    @DisplayName("SMGR-7 open, create in redo, sizes, reads, writes and sync requests allocate nothing")
+    @DisplayName(
+            "SMGR-7 open, create in redo, sizes, reads, writes and sync requests allocate nothing")
     void hotPathsAllocateNothing() {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY)) {
             f.manager.inRecovery(true);
             SmgrRelation relation = f.filled(100, 20);
             relation.nblocks(Fixture.MAIN);
             relation.exists(ForkNumber.FSM);
-            assertNoAllocation("open", i -> sink += f.manager.open(Fixture.SPC, Fixture.DB, 100).relNumber());
+            assertNoAllocation(
+                    "open", i -> sink += f.manager.open(Fixture.SPC, Fixture.DB, 100).relNumber());
             assertNoAllocation("create", i -> relation.create(Fixture.MAIN, true));
             assertNoAllocation("nblocks", i -> sink += relation.nblocks(Fixture.MAIN));
-            assertNoAllocation("rememberedSize", i -> sink += relation.rememberedSize(Fixture.MAIN));
+            assertNoAllocation(
+                    "rememberedSize", i -> sink += relation.rememberedSize(Fixture.MAIN));
             assertNoAllocation("exists", i -> sink += relation.exists(ForkNumber.FSM) ? 1 : 2);
-            assertNoAllocation("register", i -> f.requests.register(Fixture.SPC, Fixture.DB, 100, 0, i % 3));
+            assertNoAllocation(
+                    "register", i -> f.requests.register(Fixture.SPC, Fixture.DB, 100, 0, i % 3));
             assertNoAllocation("read", i -> relation.read(Fixture.MAIN, i % 20, f.address));
-            assertNoAllocation("write", i -> relation.write(Fixture.MAIN, i % 20, f.address, false));
-            assertNoAllocation("extend", i -> relation.extend(Fixture.MAIN, i % 20, f.address, false));
+            assertNoAllocation(
+                    "write", i -> relation.write(Fixture.MAIN, i % 20, f.address, false));
+            assertNoAllocation(
+                    "extend", i -> relation.extend(Fixture.MAIN, i % 20, f.address, false));
         }
     }
 

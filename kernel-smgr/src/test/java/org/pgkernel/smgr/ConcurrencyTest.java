@@ -23,8 +23,7 @@ import org.pgkernel.base.disk.PosixDisk;
 
 /** Several backends, a checkpointer, handles closed under them, and hardly any descriptors. */
 class ConcurrencyTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     @ParameterizedTest
     @EnumSource(SizePolicy.class)
@@ -40,13 +39,17 @@ class ConcurrencyTest {
             ExecutorService threads = Executors.newFixedThreadPool(8);
             List<Future<?>> others = new ArrayList<>();
             others.add(threads.submit(until(done, () -> f.checkpoint())));
-            others.add(threads.submit(until(done, () -> {
-                for (int i = 0; i < relations; i++) {
-                    f.manager.close(f.relation(100 + i));
-                }
-                Thread.sleep(1);
-                return null;
-            })));
+            others.add(
+                    threads.submit(
+                            until(
+                                    done,
+                                    () -> {
+                                        for (int i = 0; i < relations; i++) {
+                                            f.manager.close(f.relation(100 + i));
+                                        }
+                                        Thread.sleep(1);
+                                        return null;
+                                    })));
             List<Future<?>> backends = new ArrayList<>();
             for (int t = 0; t < 3; t++) {
                 int seed = t;
@@ -80,10 +83,14 @@ class ConcurrencyTest {
         assertEquals(0, Fixture.descriptors(directory));
     }
 
-    /** Extends each relation with whoever comes along, one lock a relation as the relation extension lock, and reads back. */
+    /**
+     * Extends each relation with whoever comes along, one lock a relation as the relation extension
+     * lock, and reads back.
+     */
     private static Void backend(Fixture f, int relations, int blocksEach, int seed) {
         long address = NativeMemory.reserve(Fixture.PAGE);
-        org.agrona.concurrent.UnsafeBuffer page = new org.agrona.concurrent.UnsafeBuffer(address, Fixture.PAGE);
+        org.agrona.concurrent.UnsafeBuffer page =
+                new org.agrona.concurrent.UnsafeBuffer(address, Fixture.PAGE);
         boolean growing = true;
         while (growing) {
             growing = false;
@@ -100,8 +107,10 @@ class ConcurrencyTest {
                 SmgrRelation relation = f.relation(number);
                 int last = relation.nblocks(Fixture.MAIN) - 1;
                 relation.read(Fixture.MAIN, last, address);
-                if (page.getByte(0) != (byte) last || page.getByte(Fixture.PAGE - 1) != (byte) last) {
-                    throw new AssertionError("relation " + number + " block " + last + " holds " + page.getByte(0));
+                if (page.getByte(0) != (byte) last
+                        || page.getByte(Fixture.PAGE - 1) != (byte) last) {
+                    throw new AssertionError(
+                            "relation " + number + " block " + last + " holds " + page.getByte(0));
                 }
                 relation.write(Fixture.MAIN, last, address, false);
                 relation.prefetch(Fixture.MAIN, last);
@@ -111,7 +120,9 @@ class ConcurrencyTest {
         return null;
     }
 
-    private static final Object[] LOCKS = {new Object(), new Object(), new Object(), new Object(), new Object(), new Object()};
+    private static final Object[] LOCKS = {
+        new Object(), new Object(), new Object(), new Object(), new Object(), new Object()
+    };
 
     /** Creates and drops relations of its own, as redo and outside of it. */
     private static Void dropper(Fixture f) {
@@ -147,16 +158,18 @@ class ConcurrencyTest {
             AtomicInteger found = new AtomicInteger();
             CountDownLatch started = new CountDownLatch(1);
             SmgrRelation kept = f.relation(7);
-            Thread reader = new Thread(() -> {
-                started.countDown();
-                while (!done.get()) {
-                    if (f.relation(7) != kept) {
-                        found.set(-1);
-                        return;
-                    }
-                    found.incrementAndGet();
-                }
-            });
+            Thread reader =
+                    new Thread(
+                            () -> {
+                                started.countDown();
+                                while (!done.get()) {
+                                    if (f.relation(7) != kept) {
+                                        found.set(-1);
+                                        return;
+                                    }
+                                    found.incrementAndGet();
+                                }
+                            });
             reader.start();
             started.await();
             for (int round = 0; round < 20; round++) {

@@ -13,7 +13,10 @@ import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.NativeMemory;
 import org.pgkernel.base.disk.PosixDisk;
 
-/** A data directory with one database, a manager over it with segments of 8 blocks, and a page of native memory. */
+/**
+ * A data directory with one database, a manager over it with segments of 8 blocks, and a page of
+ * native memory.
+ */
 final class Fixture implements AutoCloseable {
     static final int SEGMENT = 8;
     static final int PAGE = BlockNumber.PAGE_SIZE;
@@ -42,14 +45,18 @@ final class Fixture implements AutoCloseable {
             throw new java.io.UncheckedIOException(e);
         }
         requests = new SyncRequests(disk, directory.toString());
-        manager = new StorageManager(disk, directory.toString(), SEGMENT, policy, requests, maxOpenFiles);
+        manager =
+                new StorageManager(
+                        disk, directory.toString(), SEGMENT, policy, requests, maxOpenFiles);
     }
 
     SmgrRelation relation(int number) {
         return manager.open(SPC, DB, number);
     }
 
-    /** A relation whose main fork has blocks 0 to {@code blocks - 1}, each filled with its number. */
+    /**
+     * A relation whose main fork has blocks 0 to {@code blocks - 1}, each filled with its number.
+     */
     SmgrRelation filled(int number, int blocks) {
         SmgrRelation relation = relation(number);
         relation.create(MAIN, false);
@@ -76,7 +83,10 @@ final class Fixture implements AutoCloseable {
         int first = page.getByte(0) & 0xFF;
         for (int i = 0; i < PAGE; i += Long.BYTES) {
             if (page.getLong(i) != first * 0x0101010101010101L) {
-                assertEquals(first * 0x0101010101010101L, page.getLong(i), "bytes from " + i + " on of block " + block);
+                assertEquals(
+                        first * 0x0101010101010101L,
+                        page.getLong(i),
+                        "bytes from " + i + " on of block " + block);
             }
         }
         return first;

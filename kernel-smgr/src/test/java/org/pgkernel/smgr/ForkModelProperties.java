@@ -25,19 +25,41 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
 
 /**
- * Any sequence of operations leaves a fork as a plain list of blocks would be: the same size and bytes through every handle, the segment
- * files full, partial, empty in this order, and no remembered size that claims to be accurate and is not.
+ * Any sequence of operations leaves a fork as a plain list of blocks would be: the same size and
+ * bytes through every handle, the segment files full, partial, empty in this order, and no
+ * remembered size that claims to be accurate and is not.
  */
 class ForkModelProperties {
-    private enum Kind { CREATE, EXTEND, EXTEND_BEYOND, ZERO_EXTEND, WRITE, TRUNCATE, UNLINK, READ, CLOSE, FORGET, CHECKPOINT, OTHER_RELATION }
+    private enum Kind {
+        CREATE,
+        EXTEND,
+        EXTEND_BEYOND,
+        ZERO_EXTEND,
+        WRITE,
+        TRUNCATE,
+        UNLINK,
+        READ,
+        CLOSE,
+        FORGET,
+        CHECKPOINT,
+        OTHER_RELATION
+    }
 
-    /** @param amount picks a block or a count @param second whether the second manager acts */
+    /**
+     * @param amount picks a block or a count @param second whether the second manager acts
+     */
     private record Step(Kind kind, int amount, boolean second) {}
 
     @Provide
     Arbitrary<List<Step>> steps() {
-        return Combinators.combine(Arbitraries.of(Kind.class), Arbitraries.integers().between(0, 30), Arbitraries.of(false, true))
-                .as(Step::new).list().ofMinSize(10).ofMaxSize(60);
+        return Combinators.combine(
+                        Arbitraries.of(Kind.class),
+                        Arbitraries.integers().between(0, 30),
+                        Arbitraries.of(false, true))
+                .as(Step::new)
+                .list()
+                .ofMinSize(10)
+                .ofMaxSize(60);
     }
 
     @Property(tries = 80)
@@ -76,14 +98,24 @@ class ForkModelProperties {
             this.redo = redo;
             this.twoHandles = twoHandles;
             f = new Fixture(directory, policy, new PosixDisk(), 2);
-            second = new StorageManager(f.disk, directory.toString(), Fixture.SEGMENT, SizePolicy.RECOVERY_ONLY, f.requests, 2);
+            second =
+                    new StorageManager(
+                            f.disk,
+                            directory.toString(),
+                            Fixture.SEGMENT,
+                            SizePolicy.RECOVERY_ONLY,
+                            f.requests,
+                            2);
             f.manager.inRecovery(redo);
         }
 
         void run(List<Step> steps) throws IOException {
             try {
                 for (Step step : steps) {
-                    SmgrRelation handle = twoHandles && step.second() ? second.open(Fixture.SPC, Fixture.DB, 100) : f.relation(100);
+                    SmgrRelation handle =
+                            twoHandles && step.second()
+                                    ? second.open(Fixture.SPC, Fixture.DB, 100)
+                                    : f.relation(100);
                     apply(step, handle);
                     check();
                 }
@@ -116,7 +148,8 @@ class ForkModelProperties {
             }
             if (model == null) {
                 if (step.kind() == Kind.READ && !lingering) {
-                    assertThrows(DiskException.class, () -> f.read(handle, Fixture.MAIN, step.amount()));
+                    assertThrows(
+                            DiskException.class, () -> f.read(handle, Fixture.MAIN, step.amount()));
                 }
                 return;
             }
@@ -128,7 +161,10 @@ class ForkModelProperties {
                 handle.create(Fixture.MAIN, true);
                 model = model == null ? new ArrayList<>() : model;
             } else if (model != null || lingering) {
-                assertEquals(DiskException.EEXIST, assertThrows(DiskException.class, () -> handle.create(Fixture.MAIN, false)).errno());
+                assertEquals(
+                        DiskException.EEXIST,
+                        assertThrows(DiskException.class, () -> handle.create(Fixture.MAIN, false))
+                                .errno());
             } else {
                 handle.create(Fixture.MAIN, false);
                 model = new ArrayList<>();
@@ -159,7 +195,9 @@ class ForkModelProperties {
                         handle.truncate(Fixture.MAIN, amount);
                         model = amount < size ? new ArrayList<>(model.subList(0, amount)) : model;
                     } else {
-                        assertThrows(RefusedException.class, () -> handle.truncate(Fixture.MAIN, amount));
+                        assertThrows(
+                                RefusedException.class,
+                                () -> handle.truncate(Fixture.MAIN, amount));
                     }
                 }
                 case UNLINK -> {
@@ -210,7 +248,8 @@ class ForkModelProperties {
             SmgrRelation handle = f.relation(100);
             long remembered = handle.rememberedSize(Fixture.MAIN);
             if (ForkSize.isKnown(remembered) && ForkSize.isAccurate(remembered)) {
-                assertEquals(model.size(), ForkSize.blocks(remembered), "an accurate size is the size");
+                assertEquals(
+                        model.size(), ForkSize.blocks(remembered), "an accurate size is the size");
             }
             assertEquals(model != null || lingering, handle.exists(Fixture.MAIN));
             if (model == null) {
@@ -220,12 +259,15 @@ class ForkModelProperties {
             }
             assertEquals(model.size(), handle.nblocks(Fixture.MAIN));
             if (twoHandles) {
-                assertEquals(model.size(), second.open(Fixture.SPC, Fixture.DB, 100).nblocks(Fixture.MAIN));
+                assertEquals(
+                        model.size(),
+                        second.open(Fixture.SPC, Fixture.DB, 100).nblocks(Fixture.MAIN));
             }
             // All blocks now and then, else a few.
             int stride = ++checks % 8 == 0 ? 1 : 1 + model.size() / 8;
             for (int block = checks % stride; block < model.size(); block += stride) {
-                assertEquals(model.get(block), f.read(handle, Fixture.MAIN, block), "block " + block);
+                assertEquals(
+                        model.get(block), f.read(handle, Fixture.MAIN, block), "block " + block);
             }
             long left = model.size();
             for (int segment = 0; ; segment++) {
@@ -242,18 +284,22 @@ class ForkModelProperties {
     }
 
     private static void delete(Path directory) throws IOException {
-        Files.walkFileTree(directory, new SimpleFileVisitor<>() {
-            @Override
-            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-                Files.delete(file);
-                return FileVisitResult.CONTINUE;
-            }
+        Files.walkFileTree(
+                directory,
+                new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+                            throws IOException {
+                        Files.delete(file);
+                        return FileVisitResult.CONTINUE;
+                    }
 
-            @Override
-            public FileVisitResult postVisitDirectory(Path visited, IOException e) throws IOException {
-                Files.delete(visited);
-                return FileVisitResult.CONTINUE;
-            }
-        });
+                    @Override
+                    public FileVisitResult postVisitDirectory(Path visited, IOException e)
+                            throws IOException {
+                        Files.delete(visited);
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
     }
 }

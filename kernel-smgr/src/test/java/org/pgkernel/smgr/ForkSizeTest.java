@@ -23,13 +23,15 @@ import org.pgkernel.base.error.RefusedException;
 
 /** When a remembered size is there, and when it is proof. */
 class ForkSizeTest {
-    private static final ForkNumber[] FORKS = {ForkNumber.MAIN, ForkNumber.FSM, ForkNumber.VISIBILITY_MAP};
+    private static final ForkNumber[] FORKS = {
+        ForkNumber.MAIN, ForkNumber.FSM, ForkNumber.VISIBILITY_MAP
+    };
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     @Test
-    @DisplayName("C04 in redo a size is unknown until it was asked, fork by fork, and accurate from then on")
+    @DisplayName(
+            "C04 in redo a size is unknown until it was asked, fork by fork, and accurate from then on")
     void c04SizesInRedo() throws IOException {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY)) {
             Files.write(f.file("100"), new byte[3 * Fixture.PAGE]);
@@ -42,26 +44,38 @@ class ForkSizeTest {
             assertTrue(relation.exists(ForkNumber.MAIN));
             assertTrue(relation.exists(ForkNumber.FSM));
             assertFalse(relation.exists(ForkNumber.VISIBILITY_MAP));
-            assertEquals(ForkSize.UNKNOWN, relation.rememberedSize(ForkNumber.MAIN), "existing is not a size");
+            assertEquals(
+                    ForkSize.UNKNOWN,
+                    relation.rememberedSize(ForkNumber.MAIN),
+                    "existing is not a size");
 
             assertEquals(3, relation.nblocks(ForkNumber.MAIN));
             assertEquals(ForkSize.accurate(3), relation.rememberedSize(ForkNumber.MAIN));
-            assertFalse(ForkSize.isKnown(relation.rememberedSize(ForkNumber.FSM)), "one fork's size says nothing of another's");
+            assertFalse(
+                    ForkSize.isKnown(relation.rememberedSize(ForkNumber.FSM)),
+                    "one fork's size says nothing of another's");
 
             f.extend(relation, ForkNumber.MAIN, 3, 3);
             assertEquals(ForkSize.accurate(4), relation.rememberedSize(ForkNumber.MAIN));
             relation.truncate(ForkNumber.MAIN, 2);
             assertEquals(ForkSize.accurate(2), relation.rememberedSize(ForkNumber.MAIN));
             relation.truncate(ForkNumber.MAIN, 9);
-            assertEquals(ForkSize.accurate(2), relation.rememberedSize(ForkNumber.MAIN), "more than there is changes nothing in redo");
+            assertEquals(
+                    ForkSize.accurate(2),
+                    relation.rememberedSize(ForkNumber.MAIN),
+                    "more than there is changes nothing in redo");
 
             f.manager.inRecovery(false);
-            assertEquals(ForkSize.hint(2), relation.rememberedSize(ForkNumber.MAIN), "a hint after redo");
+            assertEquals(
+                    ForkSize.hint(2),
+                    relation.rememberedSize(ForkNumber.MAIN),
+                    "a hint after redo");
         }
     }
 
     @Test
-    @DisplayName("C04 outside recovery a remembered size is never proof under RECOVERY_ONLY, always under SHARED")
+    @DisplayName(
+            "C04 outside recovery a remembered size is never proof under RECOVERY_ONLY, always under SHARED")
     void c04SizesOutsideRecovery() {
         for (SizePolicy policy : SizePolicy.values()) {
             try (Fixture f = new Fixture(directory.resolve(policy.name()), policy)) {
@@ -116,10 +130,15 @@ class ForkSizeTest {
             if (recovery) {
                 f.write(relation, Fixture.MAIN, 17, 17);
                 assertEquals(18, relation.nblocks(Fixture.MAIN));
-                assertEquals(0, f.read(relation, Fixture.MAIN, 30), "redo reads zeros past the end");
-                assertEquals(24, relation.nblocks(Fixture.MAIN), "and reading made the lower segments, as PostgreSQL does");
+                assertEquals(
+                        0, f.read(relation, Fixture.MAIN, 30), "redo reads zeros past the end");
+                assertEquals(
+                        24,
+                        relation.nblocks(Fixture.MAIN),
+                        "and reading made the lower segments, as PostgreSQL does");
             } else {
-                assertThrows(DamagedDataException.class, () -> f.write(relation, Fixture.MAIN, 17, 17));
+                assertThrows(
+                        DamagedDataException.class, () -> f.write(relation, Fixture.MAIN, 17, 17));
             }
         }
     }
@@ -141,7 +160,8 @@ class ForkSizeTest {
     void truncatingToMoreThanThereIsFailsOutsideRecovery() {
         try (Fixture f = new Fixture(directory, SizePolicy.SHARED)) {
             SmgrRelation relation = f.filled(100, 2);
-            RefusedException e = assertThrows(RefusedException.class, () -> relation.truncate(Fixture.MAIN, 3));
+            RefusedException e =
+                    assertThrows(RefusedException.class, () -> relation.truncate(Fixture.MAIN, 3));
             assertTrue(e.getMessage().endsWith("rel=1663/5/100 fork=main"), e.getMessage());
             assertEquals(2, relation.nblocks(Fixture.MAIN));
         }
@@ -149,7 +169,8 @@ class ForkSizeTest {
 
     @ParameterizedTest
     @EnumSource(SizePolicy.class)
-    @DisplayName("C09 an extension that fails half-way counts whole blocks only, and the next one overwrites the fragment")
+    @DisplayName(
+            "C09 an extension that fails half-way counts whole blocks only, and the next one overwrites the fragment")
     void c09PartialLastBlock(SizePolicy policy) throws IOException {
         HookedDisk disk = new HookedDisk();
         try (Fixture f = new Fixture(directory, policy, disk, 100)) {
@@ -157,7 +178,9 @@ class ForkSizeTest {
             relation.nblocks(Fixture.MAIN);
             for (int i = 0; i < 1000; i++) {
                 disk.room = 3584;
-                DiskException e = assertThrows(DiskException.class, () -> f.extend(relation, Fixture.MAIN, 2, 2));
+                DiskException e =
+                        assertThrows(
+                                DiskException.class, () -> f.extend(relation, Fixture.MAIN, 2, 2));
                 assertEquals(DiskException.ENOSPC, e.errno());
                 assertTrue(e.mayRetry());
                 assertEquals(2L * Fixture.PAGE + 3584, Files.size(f.file("100")));
@@ -165,7 +188,8 @@ class ForkSizeTest {
             }
             disk.room = 3 * Fixture.PAGE + 100;
             assertThrows(DiskException.class, () -> relation.zeroExtend(Fixture.MAIN, 2, 8, false));
-            assertEquals(5, relation.nblocks(Fixture.MAIN), "the whole blocks that did get there count");
+            assertEquals(
+                    5, relation.nblocks(Fixture.MAIN), "the whole blocks that did get there count");
             disk.room = Long.MAX_VALUE;
             assertThrows(DamagedDataException.class, () -> f.read(relation, Fixture.MAIN, 5));
             f.extend(relation, Fixture.MAIN, 5, 0x22);
@@ -179,8 +203,11 @@ class ForkSizeTest {
     void noForkGrowsPastTheLastBlockNumber() {
         try (Fixture f = new Fixture(directory, SizePolicy.SHARED)) {
             SmgrRelation relation = f.filled(100, 1);
-            assertThrows(RefusedException.class, () -> relation.extend(Fixture.MAIN, BlockNumber.INVALID, f.address, false));
-            assertThrows(RefusedException.class, () -> relation.zeroExtend(Fixture.MAIN, -3, 3, false));
+            assertThrows(
+                    RefusedException.class,
+                    () -> relation.extend(Fixture.MAIN, BlockNumber.INVALID, f.address, false));
+            assertThrows(
+                    RefusedException.class, () -> relation.zeroExtend(Fixture.MAIN, -3, 3, false));
             assertEquals(1, relation.nblocks(Fixture.MAIN));
         }
     }

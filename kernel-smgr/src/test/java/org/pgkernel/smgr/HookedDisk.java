@@ -8,7 +8,9 @@ import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DiskException;
 
-/** The real disk with a place to step in before each call, and a count of the system calls on paths. */
+/**
+ * The real disk with a place to step in before each call, and a count of the system calls on paths.
+ */
 final class HookedDisk implements Disk {
     private final Disk disk = new PosixDisk();
 
@@ -17,7 +19,9 @@ final class HookedDisk implements Disk {
     Consumer<String> beforeUnlink = path -> {};
     Consumer<String> beforeClose = path -> {};
 
-    /** Bytes that writes may still store; a write past it stores what fits and reports a full disk. */
+    /**
+     * Bytes that writes may still store; a write past it stores what fits and reports a full disk.
+     */
     long room = Long.MAX_VALUE;
 
     final AtomicInteger opens = new AtomicInteger();

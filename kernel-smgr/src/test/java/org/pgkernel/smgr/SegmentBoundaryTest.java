@@ -19,16 +19,21 @@ import org.pgkernel.base.error.DiskException;
 
 /** Segments: growth, truncation, inactive ones, removal. */
 class SegmentBoundaryTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     @ParameterizedTest
     @EnumSource(SizePolicy.class)
     @DisplayName("C06 truncated segments stay as empty files and count as absent, for every handle")
     void c06TruncationAcrossSegments(SizePolicy policy) throws IOException {
         try (Fixture f = new Fixture(directory, policy);
-                StorageManager second = new StorageManager(
-                        f.disk, directory.toString(), Fixture.SEGMENT, SizePolicy.RECOVERY_ONLY, f.requests, 10)) {
+                StorageManager second =
+                        new StorageManager(
+                                f.disk,
+                                directory.toString(),
+                                Fixture.SEGMENT,
+                                SizePolicy.RECOVERY_ONLY,
+                                f.requests,
+                                10)) {
             SmgrRelation first = f.filled(100, 20);
             SmgrRelation other = second.open(Fixture.SPC, Fixture.DB, 100);
             assertEquals(20, other.nblocks(Fixture.MAIN));
@@ -54,18 +59,26 @@ class SegmentBoundaryTest {
         assertEquals(0, Fixture.descriptors(directory), "no file handle leaks");
     }
 
-    private static void assertBothSee(Fixture f, SmgrRelation first, SmgrRelation other, int blocks) {
+    private static void assertBothSee(
+            Fixture f, SmgrRelation first, SmgrRelation other, int blocks) {
         assertEquals(blocks, first.nblocks(Fixture.MAIN));
         for (SmgrRelation handle : new SmgrRelation[] {first, other}) {
-            DamagedDataException e = assertThrows(DamagedDataException.class, () -> f.read(handle, Fixture.MAIN, 17));
-            assertTrue(e.getMessage().contains("rel=1663/5/100 fork=main block=17"), e.getMessage());
+            DamagedDataException e =
+                    assertThrows(
+                            DamagedDataException.class, () -> f.read(handle, Fixture.MAIN, 17));
+            assertTrue(
+                    e.getMessage().contains("rel=1663/5/100 fork=main block=17"), e.getMessage());
         }
         assertEquals(blocks, other.nblocks(Fixture.MAIN));
-        assertThrows(DamagedDataException.class, () -> f.read(other, Fixture.MAIN, 17), "after asking the size, too");
+        assertThrows(
+                DamagedDataException.class,
+                () -> f.read(other, Fixture.MAIN, 17),
+                "after asking the size, too");
     }
 
     @Test
-    @DisplayName("C06 a drop outside redo keeps the first segment, empty, until the next checkpoint and removes all others")
+    @DisplayName(
+            "C06 a drop outside redo keeps the first segment, empty, until the next checkpoint and removes all others")
     void c06DropOutsideRedo() throws IOException {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY)) {
             SmgrRelation relation = f.filled(100, 20);
@@ -82,7 +95,8 @@ class SegmentBoundaryTest {
             for (String gone : new String[] {"100.1", "100.2", "100_fsm", "100_fsm.1", "100_vm"}) {
                 assertFalse(Files.exists(f.file(gone)), gone);
             }
-            assertTrue(f.relation(100).exists(Fixture.MAIN), "the kept file still blocks the number");
+            assertTrue(
+                    f.relation(100).exists(Fixture.MAIN), "the kept file still blocks the number");
             f.checkpoint();
             assertFalse(Files.exists(f.file("100")));
             assertFalse(f.relation(100).exists(Fixture.MAIN));
@@ -113,8 +127,13 @@ class SegmentBoundaryTest {
     @DisplayName("C06 a real-size segment: a sparse 1 GiB file")
     void c06RealSegmentSize() throws IOException {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY);
-                StorageManager real = new StorageManager(
-                        f.disk, directory.toString(), StorageManager.SEGMENT_BLOCKS, SizePolicy.RECOVERY_ONLY, f.requests)) {
+                StorageManager real =
+                        new StorageManager(
+                                f.disk,
+                                directory.toString(),
+                                StorageManager.SEGMENT_BLOCKS,
+                                SizePolicy.RECOVERY_ONLY,
+                                f.requests)) {
             SmgrRelation relation = real.open(Fixture.SPC, Fixture.DB, 100);
             relation.create(Fixture.MAIN, false);
             try (RandomAccessFile file = new RandomAccessFile(f.file("100").toFile(), "rw")) {
@@ -183,7 +202,8 @@ class SegmentBoundaryTest {
     @Test
     void aMissingFileIsNamed() {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY)) {
-            DiskException e = assertThrows(DiskException.class, () -> f.relation(100).nblocks(Fixture.MAIN));
+            DiskException e =
+                    assertThrows(DiskException.class, () -> f.relation(100).nblocks(Fixture.MAIN));
             assertEquals(DiskException.ENOENT, e.errno());
             assertTrue(e.getMessage().contains("rel=1663/5/100 fork=main"), e.getMessage());
             assertFalse(f.relation(100).exists(Fixture.MAIN));

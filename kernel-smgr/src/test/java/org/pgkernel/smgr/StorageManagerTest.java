@@ -19,8 +19,7 @@ import org.pgkernel.base.error.DiskException;
 
 /** Handles, directories, and the bound on open files. */
 class StorageManagerTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     @Test
     void everybodyGetsTheSameHandle() {
@@ -59,7 +58,8 @@ class StorageManagerTest {
             assertEquals(3, f.read(old, Fixture.MAIN, 3));
             assertEquals(1, f.manager.openFileCount());
             f.manager.close(old);
-            assertEquals(0, f.manager.openFileCount(), "closing by the old handle closes the relation");
+            assertEquals(
+                    0, f.manager.openFileCount(), "closing by the old handle closes the relation");
         }
     }
 
@@ -92,7 +92,8 @@ class StorageManagerTest {
     void onlyRedoMakesATablespaceThatIsMissing() {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY)) {
             SmgrRelation relation = f.manager.open(5000, 77, 100);
-            DiskException e = assertThrows(DiskException.class, () -> relation.create(Fixture.MAIN, false));
+            DiskException e =
+                    assertThrows(DiskException.class, () -> relation.create(Fixture.MAIN, false));
             assertEquals(DiskException.ENOENT, e.errno());
             f.manager.inRecovery(true);
             relation.create(Fixture.MAIN, true);
@@ -105,7 +106,8 @@ class StorageManagerTest {
     void anExistingForkIsFineInRedoOnly() {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY)) {
             SmgrRelation relation = f.filled(100, 3);
-            DiskException e = assertThrows(DiskException.class, () -> relation.create(Fixture.MAIN, false));
+            DiskException e =
+                    assertThrows(DiskException.class, () -> relation.create(Fixture.MAIN, false));
             assertEquals(DiskException.EEXIST, e.errno());
             assertEquals(3, relation.nblocks(Fixture.MAIN));
             f.manager.inRecovery(true);
@@ -148,7 +150,9 @@ class StorageManagerTest {
     @Test
     @DisplayName("SMGR-5 open files stay below the cap, and a closed one opens again unnoticed")
     void openFilesAreBounded() throws IOException {
-        try (Fixture f = new Fixture(directory, SizePolicy.SHARED, new org.pgkernel.base.disk.PosixDisk(), 5)) {
+        try (Fixture f =
+                new Fixture(
+                        directory, SizePolicy.SHARED, new org.pgkernel.base.disk.PosixDisk(), 5)) {
             SmgrRelation[] relations = new SmgrRelation[20];
             for (int i = 0; i < relations.length; i++) {
                 relations[i] = f.filled(100 + i, 9);
@@ -177,9 +181,13 @@ class StorageManagerTest {
             OpenFiles files = new OpenFiles(f.disk, 1, f.requests);
             Files.createFile(f.file("a"));
             Files.createFile(f.file("b"));
-            SegmentFile first = new SegmentFile(files, f.file("a").toString(), f.disk.open(f.file("a").toString()));
+            SegmentFile first =
+                    new SegmentFile(
+                            files, f.file("a").toString(), f.disk.open(f.file("a").toString()));
             assertEquals(SegmentFile.PINNED, first.pin());
-            SegmentFile second = new SegmentFile(files, f.file("b").toString(), f.disk.open(f.file("b").toString()));
+            SegmentFile second =
+                    new SegmentFile(
+                            files, f.file("b").toString(), f.disk.open(f.file("b").toString()));
             assertEquals(2, files.count(), "the cap gives way to a pin");
             assertEquals(0, first.file().size());
             first.retire();
@@ -201,11 +209,12 @@ class StorageManagerTest {
             for (int i = 0; i < 10; i++) {
                 f.filled(100 + i, 1);
             }
-            disk.beforeOpen = path -> {
-                if (f.manager.openFileCount() > 3) {
-                    throw new DiskException("could not open file", path, 24);
-                }
-            };
+            disk.beforeOpen =
+                    path -> {
+                        if (f.manager.openFileCount() > 3) {
+                            throw new DiskException("could not open file", path, 24);
+                        }
+                    };
             for (int i = 0; i < 10; i++) {
                 f.filled(200 + i, 1);
                 assertEquals(0, f.read(f.relation(100 + i), Fixture.MAIN, 0));

@@ -21,8 +21,7 @@ import org.pgkernel.base.error.KernelStoppedException;
 
 /** What a checkpoint makes durable, what it passes over, and what stops the kernel. */
 class SyncRequestsTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     private final HookedDisk disk = new HookedDisk();
     private final List<String> synced = new ArrayList<>();
@@ -40,7 +39,8 @@ class SyncRequestsTest {
     }
 
     @Test
-    @DisplayName("C07 run 1: segments truncated away before the sync phase are synced by name, empty as they are")
+    @DisplayName(
+            "C07 run 1: segments truncated away before the sync phase are synced by name, empty as they are")
     void c07TruncatedAway() {
         SmgrRelation relation = f.filled(100, 20);
         relation.truncate(Fixture.MAIN, 4);
@@ -60,16 +60,18 @@ class SyncRequestsTest {
     }
 
     @Test
-    @DisplayName("C07 run 2: a cancellation that comes after the sync loop reached the relation is found by looking again")
+    @DisplayName(
+            "C07 run 2: a cancellation that comes after the sync loop reached the relation is found by looking again")
     void c07DroppedInTheMiddle() {
         SmgrRelation relation = f.filled(100, 20);
         f.filled(101, 1);
-        disk.beforeOpen = path -> {
-            if (path.endsWith("/100")) {
-                disk.beforeOpen = any -> {};
-                f.manager.unlinkAll(new SmgrRelation[] {relation}, 1, true);
-            }
-        };
+        disk.beforeOpen =
+                path -> {
+                    if (path.endsWith("/100")) {
+                        disk.beforeOpen = any -> {};
+                        f.manager.unlinkAll(new SmgrRelation[] {relation}, 1, true);
+                    }
+                };
         assertEquals(1, f.requests.process());
         assertEquals(List.of("base/5/101"), synced);
         assertEquals(0, f.requests.pending());
@@ -91,10 +93,11 @@ class SyncRequestsTest {
     @DisplayName("C08 a failed sync is fatal and never tried again")
     void c08FailedSync() {
         f.filled(100, 1);
-        disk.beforeSync = path -> {
-            disk.beforeSync = any -> {};
-            throw new DiskException("could not sync", path, DiskException.EIO);
-        };
+        disk.beforeSync =
+                path -> {
+                    disk.beforeSync = any -> {};
+                    throw new DiskException("could not sync", path, DiskException.EIO);
+                };
         assertThrows(KernelStoppedException.class, f.requests::process);
         int syncs = disk.fileSyncs.get();
         assertThrows(KernelStoppedException.class, f.requests::process);
@@ -105,10 +108,11 @@ class SyncRequestsTest {
     @DisplayName("C08 an error from close counts as a lost write")
     void c08FailedClose() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.beforeClose = path -> {
-            disk.beforeClose = any -> {};
-            throw new DiskException("could not close", path, DiskException.EIO);
-        };
+        disk.beforeClose =
+                path -> {
+                    disk.beforeClose = any -> {};
+                    throw new DiskException("could not close", path, DiskException.EIO);
+                };
         assertThrows(KernelStoppedException.class, () -> f.manager.close(relation));
         assertThrows(KernelStoppedException.class, f.requests::process);
     }
@@ -117,16 +121,18 @@ class SyncRequestsTest {
     @DisplayName("C08 a failed immediate sync stops later checkpoints, too")
     void c08FailedImmediateSync() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.beforeSync = path -> {
-            disk.beforeSync = any -> {};
-            throw new DiskException("could not sync", path, DiskException.EIO);
-        };
+        disk.beforeSync =
+                path -> {
+                    disk.beforeSync = any -> {};
+                    throw new DiskException("could not sync", path, DiskException.EIO);
+                };
         assertThrows(KernelStoppedException.class, () -> relation.immediateSync(Fixture.MAIN));
         assertThrows(KernelStoppedException.class, f.requests::process);
     }
 
     @Test
-    @DisplayName("R14 creating an empty relation registers a sync, and its name becomes durable with it")
+    @DisplayName(
+            "R14 creating an empty relation registers a sync, and its name becomes durable with it")
     void r14EmptyRelation() {
         f.relation(100).create(Fixture.MAIN, false);
         assertEquals(1, f.requests.pending());
@@ -160,10 +166,11 @@ class SyncRequestsTest {
     @Test
     void aWriteDuringTheSyncOfItsFileIsSyncedNextTime() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.beforeSync = path -> {
-            disk.beforeSync = any -> {};
-            f.write(relation, Fixture.MAIN, 0, 9);
-        };
+        disk.beforeSync =
+                path -> {
+                    disk.beforeSync = any -> {};
+                    f.write(relation, Fixture.MAIN, 0, 9);
+                };
         assertEquals(1, f.requests.process());
         assertEquals(1, f.requests.pending());
         assertEquals(1, f.requests.process());
@@ -206,19 +213,20 @@ class SyncRequestsTest {
     @DisplayName("C07 forgetting a database while its files are being synced")
     void c07DatabaseDroppedInTheMiddle() {
         f.filled(100, 20);
-        disk.beforeOpen = path -> {
-            disk.beforeOpen = any -> {};
-            f.manager.closeDatabase(Fixture.DB);
-            f.requests.forgetDatabase(Fixture.DB);
-            try {
-                for (String name : new String[] {"100", "100.1", "100.2"}) {
-                    Files.delete(f.file(name));
-                }
-                Files.delete(directory.resolve("base/5"));
-            } catch (IOException e) {
-                throw new java.io.UncheckedIOException(e);
-            }
-        };
+        disk.beforeOpen =
+                path -> {
+                    disk.beforeOpen = any -> {};
+                    f.manager.closeDatabase(Fixture.DB);
+                    f.requests.forgetDatabase(Fixture.DB);
+                    try {
+                        for (String name : new String[] {"100", "100.1", "100.2"}) {
+                            Files.delete(f.file(name));
+                        }
+                        Files.delete(directory.resolve("base/5"));
+                    } catch (IOException e) {
+                        throw new java.io.UncheckedIOException(e);
+                    }
+                };
         assertEquals(0, f.requests.process());
         assertEquals(0, f.requests.pending());
     }
@@ -227,11 +235,12 @@ class SyncRequestsTest {
     void aFailedUnlinkIsAWarningAndOthersGoOn() {
         SmgrRelation relation = f.filled(100, 20);
         relation.create(ForkNumber.FSM, false);
-        disk.beforeUnlink = path -> {
-            if (path.endsWith("/100")) {
-                throw new DiskException("could not remove", path, 13);
-            }
-        };
+        disk.beforeUnlink =
+                path -> {
+                    if (path.endsWith("/100")) {
+                        throw new DiskException("could not remove", path, 13);
+                    }
+                };
         f.manager.unlinkAll(new SmgrRelation[] {relation, f.filled(101, 1)}, 2, true);
         assertTrue(Files.exists(f.file("100")));
         for (String gone : new String[] {"100.1", "100.2", "100_fsm", "101"}) {
@@ -249,7 +258,8 @@ class SyncRequestsTest {
     }
 
     @Test
-    @DisplayName("A drop in redo costs one unlink for each fork that may exist and one for each fork's next segment, nothing else")
+    @DisplayName(
+            "A drop in redo costs one unlink for each fork that may exist and one for each fork's next segment, nothing else")
     void dropIsLean() {
         f.manager.inRecovery(true);
         SmgrRelation relation = f.relation(100);

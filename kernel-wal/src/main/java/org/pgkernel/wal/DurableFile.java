@@ -6,8 +6,8 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 
 /**
- * Brings a file into being whole or not at all: written under a temporary name, synced, renamed, the directory synced. (PostgreSQL:
- * XLogFileInitInternal, InstallXLogFileSegment, durable_rename.)
+ * Brings a file into being whole or not at all: written under a temporary name, synced, renamed,
+ * the directory synced. (PostgreSQL: XLogFileInitInternal, InstallXLogFileSegment, durable_rename.)
  */
 final class DurableFile {
     /** Fills the new file, which is empty. */
@@ -17,7 +17,10 @@ final class DurableFile {
 
     private DurableFile() {}
 
-    /** Replaces whatever has the name. A refused write leaves nothing behind; a refused sync stops the kernel. */
+    /**
+     * Replaces whatever has the name. A refused write leaves nothing behind; a refused sync stops
+     * the kernel.
+     */
     static void install(Disk disk, String directory, String path, Content content) {
         // PostgreSQL removes leftovers of this name when it starts.
         String temporary = directory + "/xlogtemp." + ProcessHandle.current().pid();
@@ -39,7 +42,12 @@ final class DurableFile {
         try {
             file.sync();
         } catch (DiskException e) {
-            throw new KernelStoppedException("a new file could not be made durable: " + e.getMessage() + " file=" + file.path(), e);
+            throw new KernelStoppedException(
+                    "a new file could not be made durable: "
+                            + e.getMessage()
+                            + " file="
+                            + file.path(),
+                    e);
         }
     }
 }

@@ -6,7 +6,10 @@ import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 import org.pgkernel.base.Page;
 
-/** Turns a full-page image as logged back into a page. Keeps its scratch memory; not thread-safe. (PostgreSQL: RestoreBlockImage, xlogreader.c.) */
+/**
+ * Turns a full-page image as logged back into a page. Keeps its scratch memory; not thread-safe.
+ * (PostgreSQL: RestoreBlockImage, xlogreader.c.)
+ */
 final class ImageRestorer {
     private final byte[] compressed = new byte[Page.SIZE];
     private final byte[] raw = new byte[Page.SIZE];
@@ -17,7 +20,14 @@ final class ImageRestorer {
      * @param info bimg_info
      * @return false when the image does not decompress to exactly a page without its hole
      */
-    boolean restore(DirectBuffer from, int offset, int length, int info, int holeOffset, int holeLength, MutableDirectBuffer page) {
+    boolean restore(
+            DirectBuffer from,
+            int offset,
+            int length,
+            int info,
+            int holeOffset,
+            int holeLength,
+            MutableDirectBuffer page) {
         int tail = holeOffset + holeLength;
         if ((info & WalRecordFormat.BKPIMAGE_COMPRESSED) == 0) {
             page.putBytes(0, from, offset, holeOffset);
@@ -39,9 +49,10 @@ final class ImageRestorer {
             return Pglz.decompress(compressed, length, raw, rawSize);
         }
         try {
-            int size = (info & WalRecordFormat.BKPIMAGE_COMPRESS_LZ4) != 0
-                    ? lz4.decompress(compressed, 0, length, raw, 0, rawSize)
-                    : zstd.decompress(compressed, 0, length, raw, 0, rawSize);
+            int size =
+                    (info & WalRecordFormat.BKPIMAGE_COMPRESS_LZ4) != 0
+                            ? lz4.decompress(compressed, 0, length, raw, 0, rawSize)
+                            : zstd.decompress(compressed, 0, length, raw, 0, rawSize);
             return size == rawSize;
         } catch (RuntimeException e) {
             // MalformedInputException, and whatever else garbage may provoke in a decoder.

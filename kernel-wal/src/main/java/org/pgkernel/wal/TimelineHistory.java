@@ -12,8 +12,9 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.RefusedException;
 
 /**
- * The timelines that lead to the present one. A history file has one line for each ancestor, oldest first: its id, the position at
- * which it was left, and why, separated by tabs; lines begun by {@code #} are comments. Immutable. (PostgreSQL: timeline.c.)
+ * The timelines that lead to the present one. A history file has one line for each ancestor, oldest
+ * first: its id, the position at which it was left, and why, separated by tabs; lines begun by
+ * {@code #} are comments. Immutable. (PostgreSQL: timeline.c.)
  */
 public final class TimelineHistory {
     /** No real history comes near; more is damage, and is not read. */
@@ -39,10 +40,11 @@ public final class TimelineHistory {
     }
 
     /**
-     * Reads {@code pg_wal/XXXXXXXX.history}; timeline 1 needs none, and a timeline without a file has no ancestors. (PostgreSQL:
-     * readTimeLineHistory.)
+     * Reads {@code pg_wal/XXXXXXXX.history}; timeline 1 needs none, and a timeline without a file
+     * has no ancestors. (PostgreSQL: readTimeLineHistory.)
      *
-     * @throws DamagedDataException when the file is not a history that could lead to {@code timeline}
+     * @throws DamagedDataException when the file is not a history that could lead to {@code
+     *     timeline}
      */
     public static TimelineHistory read(Disk disk, String walDirectory, int timeline) {
         if (timeline == 1) {
@@ -50,7 +52,9 @@ public final class TimelineHistory {
         }
         String path = path(walDirectory, timeline);
         byte[] content = content(disk, path);
-        return content == null ? of(timeline) : parse(new String(content, StandardCharsets.ISO_8859_1), timeline, path);
+        return content == null
+                ? of(timeline)
+                : parse(new String(content, StandardCharsets.ISO_8859_1), timeline, path);
     }
 
     /** The file's name in pg_wal. (PostgreSQL: TLHistoryFileName.) */
@@ -68,31 +72,53 @@ public final class TimelineHistory {
     }
 
     /**
-     * Writes the history file of {@code newTimeline}, which leaves this one at {@code switchPoint}; durable on return. (PostgreSQL:
-     * writeTimeLineHistory.)
+     * Writes the history file of {@code newTimeline}, which leaves this one at {@code switchPoint};
+     * durable on return. (PostgreSQL: writeTimeLineHistory.)
      *
      * @throws RefusedException when the new timeline is not newer, or has a history already
      */
-    public void write(Disk disk, String walDirectory, int newTimeline, long switchPoint, String reason) {
+    public void write(
+            Disk disk, String walDirectory, int newTimeline, long switchPoint, String reason) {
         String path = path(walDirectory, newTimeline);
         if (Integer.compareUnsigned(newTimeline, newest()) <= 0) {
-            throw new RefusedException("the new timeline " + Integer.toUnsignedString(newTimeline) + " is not newer than "
-                    + Integer.toUnsignedString(newest()) + " file=" + path);
+            throw new RefusedException(
+                    "the new timeline "
+                            + Integer.toUnsignedString(newTimeline)
+                            + " is not newer than "
+                            + Integer.toUnsignedString(newest())
+                            + " file="
+                            + path);
         }
         if (disk.exists(path)) {
-            throw new RefusedException("timeline " + Integer.toUnsignedString(newTimeline) + " has a history already file=" + path);
+            throw new RefusedException(
+                    "timeline "
+                            + Integer.toUnsignedString(newTimeline)
+                            + " has a history already file="
+                            + path);
         }
         byte[] parent = newest() == 1 ? null : content(disk, path(walDirectory, newest()));
-        // The parent's lines go over as they are; a line break before ours, should its last one lack it.
-        String line = (parent == null ? "" : "\n") + Integer.toUnsignedString(newest()) + "\t" + Lsn.format(switchPoint) + "\t"
-                + reason.replace('\n', ' ').replace('\r', ' ') + "\n";
+        // The parent's lines go over as they are; a line break before ours, should its last one
+        // lack it.
+        String line =
+                (parent == null ? "" : "\n")
+                        + Integer.toUnsignedString(newest())
+                        + "\t"
+                        + Lsn.format(switchPoint)
+                        + "\t"
+                        + reason.replace('\n', ' ').replace('\r', ' ')
+                        + "\n";
         byte[] own = line.getBytes(StandardCharsets.UTF_8);
-        ByteBuffer bytes = ByteBuffer.allocateDirect((parent == null ? 0 : parent.length) + own.length);
+        ByteBuffer bytes =
+                ByteBuffer.allocateDirect((parent == null ? 0 : parent.length) + own.length);
         if (parent != null) {
             bytes.put(parent);
         }
         bytes.put(own);
-        DurableFile.install(disk, walDirectory, path, file -> file.write(BufferUtil.address(bytes), bytes.capacity(), 0));
+        DurableFile.install(
+                disk,
+                walDirectory,
+                path,
+                file -> file.write(BufferUtil.address(bytes), bytes.capacity(), 0));
     }
 
     /** The timeline that owns the byte at {@code lsn}. (PostgreSQL: tliOfPointInHistory.) */
@@ -125,7 +151,11 @@ public final class TimelineHistory {
             }
             long size = file.size();
             if (size > MAX_FILE_SIZE) {
-                throw new DamagedDataException("a timeline history of " + size + " bytes is too long to be one file=" + path);
+                throw new DamagedDataException(
+                        "a timeline history of "
+                                + size
+                                + " bytes is too long to be one file="
+                                + path);
             }
             ByteBuffer bytes = ByteBuffer.allocateDirect((int) size);
             int read = size == 0 ? 0 : file.read(BufferUtil.address(bytes), (int) size, 0);
@@ -177,6 +207,7 @@ public final class TimelineHistory {
             char c = shown.charAt(i);
             printable.append(c >= ' ' && c < 127 || c == '\t' ? c : '?');
         }
-        return new DamagedDataException("the timeline history's line \"" + printable + "\" " + what + " file=" + path);
+        return new DamagedDataException(
+                "the timeline history's line \"" + printable + "\" " + what + " file=" + path);
     }
 }

@@ -98,11 +98,17 @@ public final class WalPageHeader {
 
     /** Writes a header without continuation, in the form that the page's place demands. */
     public static void init(
-            MutableDirectBuffer page, int offset, long pageLsn, int timeline, int segmentSize, long systemIdentifier) {
+            MutableDirectBuffer page,
+            int offset,
+            long pageLsn,
+            int timeline,
+            int segmentSize,
+            long systemIdentifier) {
         boolean first = sizeAt(pageLsn, segmentSize) == LONG_SIZE;
         page.setMemory(offset, first ? LONG_SIZE : SHORT_SIZE, (byte) 0);
         page.putShort(offset + XLP_MAGIC, (short) MAGIC);
-        page.putShort(offset + XLP_INFO, (short) (XLP_BKP_REMOVABLE | (first ? XLP_LONG_HEADER : 0)));
+        page.putShort(
+                offset + XLP_INFO, (short) (XLP_BKP_REMOVABLE | (first ? XLP_LONG_HEADER : 0)));
         page.putInt(offset + XLP_TLI, timeline);
         page.putLong(offset + XLP_PAGEADDR, pageLsn);
         if (first) {

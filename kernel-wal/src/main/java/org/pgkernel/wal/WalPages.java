@@ -9,10 +9,12 @@ import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.DiskFile;
 
 /**
- * Finds WAL pages: opens the right segment file, reads it in large pieces into a window of native memory, and checks a page's header
- * when the reader enters it. After any failure the window is forgotten and the file closed, so that the next attempt sees what the
- * disk holds by then: the segment may have grown, or the file of a newer timeline may have come. (PostgreSQL: ReadPageInternal,
- * XLogReaderValidatePageHeader, xlogreader.c; XLogFileReadAnyTLI, xlogrecovery.c.)
+ * Finds WAL pages: opens the right segment file, reads it in large pieces into a window of native
+ * memory, and checks a page's header when the reader enters it. After any failure the window is
+ * forgotten and the file closed, so that the next attempt sees what the disk holds by then: the
+ * segment may have grown, or the file of a newer timeline may have come. (PostgreSQL:
+ * ReadPageInternal, XLogReaderValidatePageHeader, xlogreader.c; XLogFileReadAnyTLI,
+ * xlogrecovery.c.)
  */
 final class WalPages implements AutoCloseable {
     static final int MAX_WINDOW = 1 << 20;
@@ -30,7 +32,9 @@ final class WalPages implements AutoCloseable {
     private final UnsafeBuffer window;
     private final long windowAddress;
 
-    /** LSN of the window's first byte, a page's; {@link #NONE} when the window holds nothing good. */
+    /**
+     * LSN of the window's first byte, a page's; {@link #NONE} when the window holds nothing good.
+     */
     private long windowLsn = NONE;
 
     private int windowLength;
@@ -38,7 +42,10 @@ final class WalPages implements AutoCloseable {
     /** Page of the window whose header is known to be good. */
     private long goodPage = NONE;
 
-    /** Pieces read so far: a reader that sees it change must look again at what it took from the window. */
+    /**
+     * Pieces read so far: a reader that sees it change must look again at what it took from the
+     * window.
+     */
     private int reads;
 
     private DiskFile file;
@@ -51,7 +58,12 @@ final class WalPages implements AutoCloseable {
     private EndOfWal.Reason failure;
     private String failureDetail;
 
-    WalPages(Disk disk, String directory, TimelineHistory timelines, int segmentSize, long systemIdentifier) {
+    WalPages(
+            Disk disk,
+            String directory,
+            TimelineHistory timelines,
+            int segmentSize,
+            long systemIdentifier) {
         this.disk = disk;
         this.directory = directory;
         this.timelines = timelines;
@@ -142,17 +154,25 @@ final class WalPages implements AutoCloseable {
     }
 
     /**
-     * Opens the segment's file and checks its first page, which identifies the file, even when the page wanted is a later one.
+     * Opens the segment's file and checks its first page, which identifies the file, even when the
+     * page wanted is a later one.
      */
     private boolean openSegment(long page) {
         invalidate();
         long segment = WalSegmentName.segmentOf(page, segmentSize);
         List<TimelineHistory.Entry> entries = timelines.entries();
-        // The newest timeline first: its file begins with a copy of its parent's, so it holds all of the segment that counts.
+        // The newest timeline first: its file begins with a copy of its parent's, so it holds all
+        // of the segment that counts.
         for (int i = entries.size() - 1; i >= 0 && file == null; i--) {
             TimelineHistory.Entry entry = entries.get(i);
-            if (Long.compareUnsigned(segment, WalSegmentName.segmentOf(entry.begin(), segmentSize)) >= 0) {
-                file = disk.openReadOnly(directory + "/" + WalSegmentName.fileName(entry.timeline(), segment, segmentSize));
+            if (Long.compareUnsigned(segment, WalSegmentName.segmentOf(entry.begin(), segmentSize))
+                    >= 0) {
+                file =
+                        disk.openReadOnly(
+                                directory
+                                        + "/"
+                                        + WalSegmentName.fileName(
+                                                entry.timeline(), segment, segmentSize));
                 if (file != null) {
                     fileTimeline = entry.timeline();
                     fileLimit = entry.end();
@@ -160,8 +180,11 @@ final class WalPages implements AutoCloseable {
             }
         }
         if (file == null) {
-            return fail(EndOfWal.Reason.MISSING_SEGMENT, "there is no WAL segment "
-                    + WalSegmentName.fileName(timelines.timelineAt(page), segment, segmentSize));
+            return fail(
+                    EndOfWal.Reason.MISSING_SEGMENT,
+                    "there is no WAL segment "
+                            + WalSegmentName.fileName(
+                                    timelines.timelineAt(page), segment, segmentSize));
         }
         fileSegment = segment;
         long first = WalSegmentName.startOf(segment, segmentSize);
@@ -172,12 +195,19 @@ final class WalPages implements AutoCloseable {
         return true;
     }
 
-    /** Reads up to a window's length from {@code page} on. Nothing of the window is good until that has succeeded. */
+    /**
+     * Reads up to a window's length from {@code page} on. Nothing of the window is good until that
+     * has succeeded.
+     */
     private void fill(long page, int most) {
         windowLsn = NONE;
         windowLength = 0;
         reads++;
-        int length = file.read(windowAddress, Math.min(windowBytes.capacity(), most), WalSegmentName.offsetIn(page, segmentSize));
+        int length =
+                file.read(
+                        windowAddress,
+                        Math.min(windowBytes.capacity(), most),
+                        WalSegmentName.offsetIn(page, segmentSize));
         windowLsn = page;
         windowLength = length;
     }
@@ -185,8 +215,12 @@ final class WalPages implements AutoCloseable {
     private boolean headerIsGood(long page, int at, int needed) {
         int have = windowLength - at;
         if (have < WalPageHeader.SHORT_SIZE || have < needed) {
-            return fail(EndOfWal.Reason.SHORT_SEGMENT, "WAL segment " + fileName() + " ends at offset "
-                    + (WalSegmentName.offsetIn(page, segmentSize) + Math.max(have, 0)));
+            return fail(
+                    EndOfWal.Reason.SHORT_SEGMENT,
+                    "WAL segment "
+                            + fileName()
+                            + " ends at offset "
+                            + (WalSegmentName.offsetIn(page, segmentSize) + Math.max(have, 0)));
         }
         int magic = WalPageHeader.magic(window, at);
         if (magic != WalPageHeader.MAGIC) {
@@ -202,7 +236,9 @@ final class WalPages implements AutoCloseable {
             return false;
         }
         if (WalPageHeader.pageLsn(window, at) != page) {
-            return badHeader("unexpected page address " + Lsn.format(WalPageHeader.pageLsn(window, at)), page);
+            return badHeader(
+                    "unexpected page address " + Lsn.format(WalPageHeader.pageLsn(window, at)),
+                    page);
         }
         // WAL-10
         int timeline = WalPageHeader.timeline(window, at);
@@ -215,24 +251,41 @@ final class WalPages implements AutoCloseable {
 
     private boolean identifies(long page, int at, int have) {
         if (have < WalPageHeader.LONG_SIZE) {
-            return fail(EndOfWal.Reason.SHORT_SEGMENT, "WAL segment " + fileName() + " ends within its first page header");
+            return fail(
+                    EndOfWal.Reason.SHORT_SEGMENT,
+                    "WAL segment " + fileName() + " ends within its first page header");
         }
         long system = WalPageHeader.systemIdentifier(window, at);
         if (systemIdentifier != 0 && system != systemIdentifier) {
-            return badHeader("system identifier " + Long.toUnsignedString(system) + " instead of " + Long.toUnsignedString(systemIdentifier), page);
+            return badHeader(
+                    "system identifier "
+                            + Long.toUnsignedString(system)
+                            + " instead of "
+                            + Long.toUnsignedString(systemIdentifier),
+                    page);
         }
         if (WalPageHeader.segmentSize(window, at) != segmentSize) {
-            return badHeader("segment size " + Integer.toUnsignedString(WalPageHeader.segmentSize(window, at)), page);
+            return badHeader(
+                    "segment size "
+                            + Integer.toUnsignedString(WalPageHeader.segmentSize(window, at)),
+                    page);
         }
         if (WalPageHeader.pageSize(window, at) != WalPageHeader.PAGE_SIZE) {
-            return badHeader("page size " + Integer.toUnsignedString(WalPageHeader.pageSize(window, at)), page);
+            return badHeader(
+                    "page size " + Integer.toUnsignedString(WalPageHeader.pageSize(window, at)),
+                    page);
         }
         return true;
     }
 
     private boolean badHeader(String what, long page) {
-        return fail(EndOfWal.Reason.BAD_PAGE_HEADER,
-                what + " in WAL segment " + fileName() + ", offset " + WalSegmentName.offsetIn(page, segmentSize));
+        return fail(
+                EndOfWal.Reason.BAD_PAGE_HEADER,
+                what
+                        + " in WAL segment "
+                        + fileName()
+                        + ", offset "
+                        + WalSegmentName.offsetIn(page, segmentSize));
     }
 
     private String fileName() {

@@ -14,12 +14,14 @@ import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.wal.EndOfWal.Reason;
 
 /**
- * Reads records in order from the segment files of a directory. Strict and total: any bytes give records or a typed end; never an
- * escaping exception, a hang, or an allocation that follows from an unverified length. Not thread-safe.
+ * Reads records in order from the segment files of a directory. Strict and total: any bytes give
+ * records or a typed end; never an escaping exception, a hang, or an allocation that follows from
+ * an unverified length. Not thread-safe.
  *
- * <p>A record within one page is decoded where it lies in the window of {@link WalPages}; one that crosses pages is assembled in a
- * second buffer, which grows only as continuations arrive whose page header agrees with the record's length. Only a disk that fails
- * makes {@link #next} throw (DiskException). (PostgreSQL: XLogDecodeNextRecord, xlogreader.c.)
+ * <p>A record within one page is decoded where it lies in the window of {@link WalPages}; one that
+ * crosses pages is assembled in a second buffer, which grows only as continuations arrive whose
+ * page header agrees with the record's length. Only a disk that fails makes {@link #next} throw
+ * (DiskException). (PostgreSQL: XLogDecodeNextRecord, xlogreader.c.)
  */
 public final class WalReader implements AutoCloseable {
     /** What the assembly buffer begins with, and returns to after a longer record. */
@@ -58,15 +60,24 @@ public final class WalReader implements AutoCloseable {
      * @param segmentSize a power of two, at least 8192
      * @param systemIdentifier expected in long page headers; 0 accepts any
      */
-    public WalReader(Disk disk, String directory, TimelineHistory timelines, int segmentSize, long systemIdentifier) {
+    public WalReader(
+            Disk disk,
+            String directory,
+            TimelineHistory timelines,
+            int segmentSize,
+            long systemIdentifier) {
         if (Integer.bitCount(segmentSize) != 1 || segmentSize < PAGE_SIZE) {
-            throw new RefusedException("WAL segments cannot have " + segmentSize + " bytes file=" + directory);
+            throw new RefusedException(
+                    "WAL segments cannot have " + segmentSize + " bytes file=" + directory);
         }
         this.segmentSize = segmentSize;
         pages = new WalPages(disk, directory, timelines, segmentSize, systemIdentifier);
     }
 
-    /** Goes to {@code lsn}, which must be the start of a record; the first read does not check the prev-link. */
+    /**
+     * Goes to {@code lsn}, which must be the start of a record; the first read does not check the
+     * prev-link.
+     */
     public void begin(long lsn) {
         next = lsn;
         sequential = false;
@@ -81,7 +92,10 @@ public final class WalReader implements AutoCloseable {
         stop = lsn;
     }
 
-    /** The next record, or null: then {@link #end} tells why. After null one may call again (a standby waits for more). */
+    /**
+     * The next record, or null: then {@link #end} tells why. After null one may call again (a
+     * standby waits for more).
+     */
     public WalRecord next() {
         assert !closed : "reader is closed";
         abortedRecord = 0;
@@ -115,7 +129,10 @@ public final class WalReader implements AutoCloseable {
         return lastRecord;
     }
 
-    /** Timeline in the name of the segment file that holds the end of the last good record. (PostgreSQL: endOfLogTLI.) */
+    /**
+     * Timeline in the name of the segment file that holds the end of the last good record.
+     * (PostgreSQL: endOfLogTLI.)
+     */
     public int fileTimeline() {
         return lastFileTimeline;
     }
@@ -147,7 +164,10 @@ public final class WalReader implements AutoCloseable {
     private enum Outcome {
         RECORD,
         END,
-        /** The record goes on where another one was written over it: to be read again from {@link #overwritingPage}. */
+        /**
+         * The record goes on where another one was written over it: to be read again from {@link
+         * #overwritingPage}.
+         */
         OVERWRITTEN
     }
 
@@ -190,7 +210,10 @@ public final class WalReader implements AutoCloseable {
             return ended(Reason.BAD_LENGTH, position, "no record can begin here");
         }
         if (offset == headerSize && (info & WalPageHeader.XLP_FIRST_IS_CONTRECORD) != 0) {
-            return ended(Reason.BAD_CONTINUATION, position, "the page begins with the rest of another record");
+            return ended(
+                    Reason.BAD_CONTINUATION,
+                    position,
+                    "the page begins with the rest of another record");
         }
         if (!pages.ownsUpTo(position + 1)) {
             return wrongFile(position);
@@ -218,15 +241,19 @@ public final class WalReader implements AutoCloseable {
         }
         int start = at + offset;
         // A second read of the page may have brought other bytes than the first.
-        if (reads != pages.reads() && (!headerIsGood(window, start, position) || window.getInt(start) != length)) {
-            return end != null ? Outcome.END : ended(Reason.BAD_LENGTH, position, "the record changes while it is read");
+        if (reads != pages.reads()
+                && (!headerIsGood(window, start, position) || window.getInt(start) != length)) {
+            return end != null
+                    ? Outcome.END
+                    : ended(Reason.BAD_LENGTH, position, "the record changes while it is read");
         }
         return accept(window, pages.windowBytes(), start, length, position, position + length);
     }
 
     /** The record goes on on the next page. Whatever fails now, its continuation is missing. */
     private Outcome readAcross(long position, long firstPage, int firstAt, int offset, int length) {
-        if (offset <= PAGE_SIZE - HEADER_SIZE && !headerIsGood(pages.window(), firstAt + offset, position)) {
+        if (offset <= PAGE_SIZE - HEADER_SIZE
+                && !headerIsGood(pages.window(), firstAt + offset, position)) {
             return Outcome.END;
         }
         int got = PAGE_SIZE - offset;
@@ -252,13 +279,28 @@ public final class WalReader implements AutoCloseable {
                 return Outcome.OVERWRITTEN;
             }
             if ((info & WalPageHeader.XLP_FIRST_IS_CONTRECORD) == 0) {
-                return aborted(position, page, ended(Reason.BAD_CONTINUATION, position,
-                        "there is no continuation flag at " + Lsn.format(page)));
+                return aborted(
+                        position,
+                        page,
+                        ended(
+                                Reason.BAD_CONTINUATION,
+                                position,
+                                "there is no continuation flag at " + Lsn.format(page)));
             }
             int remaining = WalPageHeader.remainingLength(pages.window(), at);
             if (remaining != left) {
-                return aborted(position, page, ended(Reason.BAD_CONTINUATION, position, "the continuation at " + Lsn.format(page)
-                        + " has " + Integer.toUnsignedString(remaining) + " bytes instead of " + left));
+                return aborted(
+                        position,
+                        page,
+                        ended(
+                                Reason.BAD_CONTINUATION,
+                                position,
+                                "the continuation at "
+                                        + Lsn.format(page)
+                                        + " has "
+                                        + Integer.toUnsignedString(remaining)
+                                        + " bytes instead of "
+                                        + left));
             }
             headerSize = WalPageHeader.size(info);
             last = Math.min(left, PAGE_SIZE - headerSize);
@@ -275,14 +317,27 @@ public final class WalReader implements AutoCloseable {
             }
         } while (got < length);
         if (assembly.getInt(0) != length) {
-            return aborted(position, page, ended(Reason.BAD_LENGTH, position, "the record changes while it is read"));
+            return aborted(
+                    position,
+                    page,
+                    ended(Reason.BAD_LENGTH, position, "the record changes while it is read"));
         }
-        Outcome outcome = accept(assembly, assemblyBytes, 0, length, position, page + headerSize + last);
+        Outcome outcome =
+                accept(assembly, assemblyBytes, 0, length, position, page + headerSize + last);
         return outcome == Outcome.RECORD ? outcome : aborted(position, page, outcome);
     }
 
-    /** All bytes are there and the header fits: the CRC decides, and the record is taken apart (WAL-3). */
-    private Outcome accept(UnsafeBuffer from, ByteBuffer bytes, int start, int length, long position, long rawEnd) {
+    /**
+     * All bytes are there and the header fits: the CRC decides, and the record is taken apart
+     * (WAL-3).
+     */
+    private Outcome accept(
+            UnsafeBuffer from,
+            ByteBuffer bytes,
+            int start,
+            int length,
+            long position,
+            long rawEnd) {
         if (!pages.ownsUpTo(rawEnd)) {
             return wrongFile(position);
         }
@@ -290,7 +345,8 @@ public final class WalReader implements AutoCloseable {
             return ended(Reason.BAD_CRC, position, "the record's checksum is wrong");
         }
         long after = WalRecordFormat.align(rawEnd);
-        boolean isXlog = from.getByte(start + WalRecordFormat.XL_RMID) == WalRecordFormat.RM_XLOG_ID;
+        boolean isXlog =
+                from.getByte(start + WalRecordFormat.XL_RMID) == WalRecordFormat.RM_XLOG_ID;
         int type = from.getByte(start + WalRecordFormat.XL_INFO) & 0xF0;
         if (isXlog && type == WalRecordFormat.XLOG_SWITCH) {
             after = after + segmentSize - 1 & -(long) segmentSize;
@@ -301,8 +357,11 @@ public final class WalReader implements AutoCloseable {
         }
         boolean isOverwrite = isXlog && type == WalRecordFormat.XLOG_OVERWRITE_CONTRECORD;
         if ((isOverwrite && sequential || skippedRecord != 0) && !namesSkippedRecord(isOverwrite)) {
-            return ended(Reason.BAD_CONTINUATION, position, "the record that was written over another names not "
-                    + Lsn.format(skippedRecord));
+            return ended(
+                    Reason.BAD_CONTINUATION,
+                    position,
+                    "the record that was written over another names not "
+                            + Lsn.format(skippedRecord));
         }
         next = after;
         lastRecord = position;
@@ -311,7 +370,10 @@ public final class WalReader implements AutoCloseable {
         return Outcome.RECORD;
     }
 
-    /** A record over which another was written counts as skipped only when that one names its start, past the page header (WAL-11). */
+    /**
+     * A record over which another was written counts as skipped only when that one names its start,
+     * past the page header (WAL-11).
+     */
     private boolean namesSkippedRecord(boolean isOverwrite) {
         return isOverwrite && record.dataLength() >= 8 && record.data().getLong(0) == skippedRecord;
     }
@@ -333,7 +395,10 @@ public final class WalReader implements AutoCloseable {
         }
         // A negative one is above 2 GiB.
         if (length < HEADER_SIZE || length > WalRecordFormat.MAX_LENGTH) {
-            ended(Reason.BAD_LENGTH, position, "no record has a length of " + Integer.toUnsignedString(length) + " bytes");
+            ended(
+                    Reason.BAD_LENGTH,
+                    position,
+                    "no record has a length of " + Integer.toUnsignedString(length) + " bytes");
             return false;
         }
         return true;
@@ -348,7 +413,10 @@ public final class WalReader implements AutoCloseable {
         }
         long prev = from.getLong(at + WalRecordFormat.XL_PREV);
         if (sequential ? prev != lastRecord : !Lsn.before(prev, position)) {
-            ended(Reason.BAD_PREV_LINK, position, "the record says that " + Lsn.format(prev) + " is before it");
+            ended(
+                    Reason.BAD_PREV_LINK,
+                    position,
+                    "the record says that " + Lsn.format(prev) + " is before it");
             return false;
         }
         return true;
@@ -359,7 +427,11 @@ public final class WalReader implements AutoCloseable {
             return;
         }
         // WAL-2: twice what has arrived, never what the record merely claims.
-        int capacity = (int) Math.min(WalRecordFormat.MAX_LENGTH, Math.max(needed, 2L * assembly.capacity()));
+        int capacity =
+                (int)
+                        Math.min(
+                                WalRecordFormat.MAX_LENGTH,
+                                Math.max(needed, 2L * assembly.capacity()));
         ByteBuffer larger = ByteBuffer.allocateDirect(capacity);
         UnsafeBuffer view = new UnsafeBuffer(larger);
         view.putBytes(0, assembly, 0, used);
@@ -382,7 +454,10 @@ public final class WalReader implements AutoCloseable {
     }
 
     private Outcome stopped(long position) {
-        return ended(Reason.STOP_POSITION, position, "the position at which to stop, " + Lsn.format(stop) + ", is reached");
+        return ended(
+                Reason.STOP_POSITION,
+                position,
+                "the position at which to stop, " + Lsn.format(stop) + ", is reached");
     }
 
     private Outcome pageEnd(long position) {
@@ -390,7 +465,10 @@ public final class WalReader implements AutoCloseable {
     }
 
     private Outcome wrongFile(long position) {
-        return ended(Reason.MISSING_SEGMENT, position, "the timeline changes here, and the newer one's segment is not there");
+        return ended(
+                Reason.MISSING_SEGMENT,
+                position,
+                "the timeline changes here, and the newer one's segment is not there");
     }
 
     private Outcome ended(Reason reason, long position, String detail) {

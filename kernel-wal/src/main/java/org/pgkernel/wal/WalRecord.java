@@ -11,9 +11,10 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.error.DamagedDataException;
 
 /**
- * A decoded record, a reused view into the reader's memory: valid until the reader moves on. Decoding and every accessor allocate nothing.
- * Asking for a block that the record does not have throws DamagedDataException: the record contradicts its type.
- * (PostgreSQL: DecodedXLogRecord, xlogreader.h; xlogrecord.h.)
+ * A decoded record, a reused view into the reader's memory: valid until the reader moves on.
+ * Decoding and every accessor allocate nothing. Asking for a block that the record does not have
+ * throws DamagedDataException: the record contradicts its type. (PostgreSQL: DecodedXLogRecord,
+ * xlogreader.h; xlogrecord.h.)
  */
 public final class WalRecord {
     public static final int MAX_BLOCK_ID = XLR_MAX_BLOCK_ID;
@@ -40,7 +41,8 @@ public final class WalRecord {
     /** Bit n: block n is in use. */
     private long blocks;
 
-    // By block id; meaningful only where the bit is set. Offsets count from the record's first byte.
+    // By block id; meaningful only where the bit is set. Offsets count from the record's first
+    // byte.
     private final int[] forkFlags = new int[IDS];
     private final int[] spc = new int[IDS];
     private final int[] db = new int[IDS];
@@ -61,7 +63,8 @@ public final class WalRecord {
     }
 
     /**
-     * Takes apart a record whose CRC is right. All lengths are checked against the record's own before they are used.
+     * Takes apart a record whose CRC is right. All lengths are checked against the record's own
+     * before they are used.
      *
      * @return null, or what is wrong with it
      */
@@ -87,7 +90,8 @@ public final class WalRecord {
                 if (end - at < size) {
                     return "its headers do not fit its length";
                 }
-                long announced = size == 1 ? from.getByte(at) & 0xFF : from.getInt(at) & 0xFFFFFFFFL;
+                long announced =
+                        size == 1 ? from.getByte(at) & 0xFF : from.getInt(at) & 0xFFFFFFFFL;
                 at += size;
                 payload += announced;
                 if (payload > length) {
@@ -141,7 +145,9 @@ public final class WalRecord {
         "a block's fork number is none",
     };
 
-    /** @return where the next header begins, or the negative index of what is wrong */
+    /**
+     * @return where the next header begins, or the negative index of what is wrong
+     */
     private int decodeBlock(int id, int from, int end, int previous) {
         int at = from;
         if (end - at < 3) {
@@ -214,8 +220,12 @@ public final class WalRecord {
         } else {
             cut = 0;
         }
-        // Also refused, as PostgreSQL does not: a hole that leaves the page, an image longer than one.
-        if (hasHole != (cut != 0) || hasHole != (hole != 0) || cut < 0 || hole + cut > Page.SIZE
+        // Also refused, as PostgreSQL does not: a hole that leaves the page, an image longer than
+        // one.
+        if (hasHole != (cut != 0)
+                || hasHole != (hole != 0)
+                || cut < 0
+                || hole + cut > Page.SIZE
                 || isCompressed && length >= Page.SIZE) {
             return IMAGE_LENGTHS;
         }
@@ -340,7 +350,10 @@ public final class WalRecord {
         return hasBlock(id) && (forkFlags[id] & BKPBLOCK_HAS_IMAGE) != 0;
     }
 
-    /** The image must be restored in redo (BKPIMAGE_APPLY); false for images kept only for consistency checks. */
+    /**
+     * The image must be restored in redo (BKPIMAGE_APPLY); false for images kept only for
+     * consistency checks.
+     */
     public boolean applyImage(int id) {
         return hasBlock(id) && (imageInfo[id] & BKPIMAGE_APPLY) != 0;
     }
@@ -368,7 +381,10 @@ public final class WalRecord {
         return hasBlock(id) && blockDataLength[id] != 0;
     }
 
-    /** Data registered with the block; index 0 is its first byte; one view per id, so two blocks' data may be used at once. */
+    /**
+     * Data registered with the block; index 0 is its first byte; one view per id, so two blocks'
+     * data may be used at once.
+     */
     public DirectBuffer blockData(int id) {
         checkBlock(id);
         UnsafeBuffer view = blockViews[id];
@@ -383,28 +399,54 @@ public final class WalRecord {
     /**
      * Restores the image with its hole, decompressing (pglz, lz4, zstd).
      *
-     * @throws org.pgkernel.base.error.DamagedDataException when it does not decompress to a whole page, naming LSN and block
+     * @throws org.pgkernel.base.error.DamagedDataException when it does not decompress to a whole
+     *     page, naming LSN and block
      */
     public void restoreImage(int id, MutableDirectBuffer page) {
         checkBlock(id);
         if (!hasImage(id)) {
-            throw new DamagedDataException("the WAL record has no image of block reference " + id + place(id));
+            throw new DamagedDataException(
+                    "the WAL record has no image of block reference " + id + place(id));
         }
-        if (!restorer.restore(source, start + imageOffset[id], imageLength[id], imageInfo[id], holeOffset[id], holeLength[id], page)) {
-            throw new DamagedDataException("the WAL record's page image does not decompress to a page" + place(id));
+        if (!restorer.restore(
+                source,
+                start + imageOffset[id],
+                imageLength[id],
+                imageInfo[id],
+                holeOffset[id],
+                holeLength[id],
+                page)) {
+            throw new DamagedDataException(
+                    "the WAL record's page image does not decompress to a page" + place(id));
         }
     }
 
     private void checkBlock(int id) {
         if (!hasBlock(id)) {
-            throw new DamagedDataException("the WAL record has no block reference " + id + " rmid=" + rmid() + " info=" + info()
-                    + " lsn=" + Lsn.format(lsn));
+            throw new DamagedDataException(
+                    "the WAL record has no block reference "
+                            + id
+                            + " rmid="
+                            + rmid()
+                            + " info="
+                            + info()
+                            + " lsn="
+                            + Lsn.format(lsn));
         }
     }
 
     private String place(int id) {
-        return " rel=" + Integer.toUnsignedString(spc[id]) + "/" + Integer.toUnsignedString(db[id]) + "/"
-                + Integer.toUnsignedString(rel[id]) + " fork=" + blockFork(id) + " block=" + Integer.toUnsignedString(block[id])
-                + " lsn=" + Lsn.format(lsn);
+        return " rel="
+                + Integer.toUnsignedString(spc[id])
+                + "/"
+                + Integer.toUnsignedString(db[id])
+                + "/"
+                + Integer.toUnsignedString(rel[id])
+                + " fork="
+                + blockFork(id)
+                + " block="
+                + Integer.toUnsignedString(block[id])
+                + " lsn="
+                + Lsn.format(lsn);
     }
 }

@@ -11,9 +11,9 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.error.RefusedException;
 
 /**
- * Assembles one record: takes tags and page bytes, never buffer handles; everything given is copied at once. Blocks may come in any order
- * of ids and are laid out by id. Reusable, allocates nothing once it has grown; not thread-safe. (PostgreSQL: xloginsert.c,
- * XLogRecordAssemble.)
+ * Assembles one record: takes tags and page bytes, never buffer handles; everything given is copied
+ * at once. Blocks may come in any order of ids and are laid out by id. Reusable, allocates nothing
+ * once it has grown; not thread-safe. (PostgreSQL: xloginsert.c, XLogRecordAssemble.)
  */
 public final class WalRecordBuilder {
     private static final int IDS = XLR_MAX_BLOCK_ID + 1;
@@ -80,7 +80,8 @@ public final class WalRecordBuilder {
     }
 
     /** A block reference without an image. @param flags BKPBLOCK_WILL_INIT or 0 */
-    public WalRecordBuilder block(int id, int spc, int db, int rel, ForkNumber fork, int block, int flags) {
+    public WalRecordBuilder block(
+            int id, int spc, int db, int rel, ForkNumber fork, int block, int flags) {
         assert id >= 0 && id < IDS && (blocks & 1L << id) == 0 : "block id " + id;
         assert (flags & ~BKPBLOCK_WILL_INIT) == 0 : "flags " + flags;
         this.spc[id] = spc;
@@ -95,12 +96,20 @@ public final class WalRecordBuilder {
 
     /** A block reference with a full-page image, hole removed when {@code standardLayout}. */
     public WalRecordBuilder image(
-            int id, int spc, int db, int rel, ForkNumber fork, int block, DirectBuffer page, boolean standardLayout) {
+            int id,
+            int spc,
+            int db,
+            int rel,
+            ForkNumber fork,
+            int block,
+            DirectBuffer page,
+            boolean standardLayout) {
         block(id, spc, db, rel, fork, block, 0);
         forkFlags[id] |= BKPBLOCK_HAS_IMAGE;
         int lower = Page.lower(page);
         int upper = Page.upper(page);
-        boolean hasHole = standardLayout && lower >= Page.HEADER_SIZE && upper > lower && upper <= Page.SIZE;
+        boolean hasHole =
+                standardLayout && lower >= Page.HEADER_SIZE && upper > lower && upper <= Page.SIZE;
         holeOffset[id] = hasHole ? lower : 0;
         holeLength[id] = hasHole ? upper - lower : 0;
         int tail = holeOffset[id] + holeLength[id];
@@ -119,7 +128,9 @@ public final class WalRecordBuilder {
     public WalRecordBuilder blockData(int id, DirectBuffer from, int offset, int length) {
         assert (blocks & 1L << id) != 0 : "block id " + id;
         if (blockDataLength[id] + length > 0xFFFF) {
-            throw new RefusedException("a WAL record cannot hold more than 65535 bytes of one block's data rmid=" + rmid);
+            throw new RefusedException(
+                    "a WAL record cannot hold more than 65535 bytes of one block's data rmid="
+                            + rmid);
         }
         if (blockData[id] == null) {
             blockData[id] = new ExpandableArrayBuffer();
@@ -152,12 +163,18 @@ public final class WalRecordBuilder {
         int previous = -1;
         for (int id = 0; id < IDS; id++) {
             if ((blocks & 1L << id) != 0) {
-                length += 4 + 4 + blockDataLength[id] + (hasImage(id) ? 5 : 0) + (isSameRelation(id, previous) ? 0 : 12);
+                length +=
+                        4
+                                + 4
+                                + blockDataLength[id]
+                                + (hasImage(id) ? 5 : 0)
+                                + (isSameRelation(id, previous) ? 0 : 12);
                 previous = id;
             }
         }
         if (length > MAX_LENGTH) {
-            throw new RefusedException("a WAL record cannot have " + length + " bytes rmid=" + rmid);
+            throw new RefusedException(
+                    "a WAL record cannot have " + length + " bytes rmid=" + rmid);
         }
         return (int) length;
     }
@@ -220,7 +237,9 @@ public final class WalRecordBuilder {
         if (hasImage(id)) {
             to.putShort(at, (short) (Page.SIZE - holeLength[id]));
             to.putShort(at + 2, (short) holeOffset[id]);
-            to.putByte(at + 4, (byte) (BKPIMAGE_APPLY | (holeLength[id] == 0 ? 0 : BKPIMAGE_HAS_HOLE)));
+            to.putByte(
+                    at + 4,
+                    (byte) (BKPIMAGE_APPLY | (holeLength[id] == 0 ? 0 : BKPIMAGE_HAS_HOLE)));
             at += 5;
         }
         if (!sameRelation) {
@@ -257,6 +276,9 @@ public final class WalRecordBuilder {
     }
 
     private boolean isSameRelation(int id, int previous) {
-        return previous >= 0 && rel[id] == rel[previous] && db[id] == db[previous] && spc[id] == spc[previous];
+        return previous >= 0
+                && rel[id] == rel[previous]
+                && db[id] == db[previous]
+                && spc[id] == spc[previous];
     }
 }

@@ -1,7 +1,8 @@
 package org.pgkernel.wal;
 
 /**
- * The bytes of a WAL record, little-endian. Records begin on multiples of 8; nothing inside is aligned.
+ * The bytes of a WAL record, little-endian. Records begin on multiples of 8; nothing inside is
+ * aligned.
  *
  * <pre>
  *   0 xl_tot_len 4   length, header included
@@ -32,7 +33,10 @@ public final class WalRecordFormat {
     public static final int XL_RMID = 17;
     public static final int XL_CRC = 20;
 
-    /** The largest length that PostgreSQL can hold in memory, hence read. (PostgreSQL: MaxAllocSize.) */
+    /**
+     * The largest length that PostgreSQL can hold in memory, hence read. (PostgreSQL:
+     * MaxAllocSize.)
+     */
     public static final int MAX_LENGTH = 0x3FFFFFFF;
 
     public static final int XLR_SPECIAL_REL_UPDATE = 0x01;
@@ -70,7 +74,10 @@ public final class WalRecordFormat {
     /** The rest of the segment is unused. */
     static final int XLOG_SWITCH = 0x40;
 
-    /** Stands where the continuation of a lost record should have been; 8 bytes LSN of that record, 8 bytes time. */
+    /**
+     * Stands where the continuation of a lost record should have been; 8 bytes LSN of that record,
+     * 8 bytes time.
+     */
     static final int XLOG_OVERWRITE_CONTRECORD = 0xD0;
 
     private WalRecordFormat() {}

@@ -3,8 +3,9 @@ package org.pgkernel.wal;
 import java.util.HexFormat;
 
 /**
- * A segment file's name: 24 upper-case hexadecimal digits, eight each for the timeline, the upper and the lower part of the segment
- * number; how the number splits depends on the segment size. (PostgreSQL: XLogFileName, XLogFromFileName, xlog_internal.h.)
+ * A segment file's name: 24 upper-case hexadecimal digits, eight each for the timeline, the upper
+ * and the lower part of the segment number; how the number splits depends on the segment size.
+ * (PostgreSQL: XLogFileName, XLogFromFileName, xlog_internal.h.)
  *
  * @param timeline unsigned id
  * @param segment segment number: LSN divided by the segment size
@@ -30,7 +31,9 @@ public record WalSegmentName(int timeline, long segment) {
 
     public String fileName(int segmentSize) {
         int low = 32 - shift(segmentSize);
-        return HEX.toHexDigits(timeline) + HEX.toHexDigits((int) (segment >>> low)) + HEX.toHexDigits((int) (segment & (1L << low) - 1));
+        return HEX.toHexDigits(timeline)
+                + HEX.toHexDigits((int) (segment >>> low))
+                + HEX.toHexDigits((int) (segment & (1L << low) - 1));
     }
 
     public static String fileName(int timeline, long segment, int segmentSize) {
@@ -51,7 +54,10 @@ public record WalSegmentName(int timeline, long segment) {
         return true;
     }
 
-    /** Reads a name, or null when it is none, or when its lower part is too large for the segment size. */
+    /**
+     * Reads a name, or null when it is none, or when its lower part is too large for the segment
+     * size.
+     */
     public static WalSegmentName parse(String name, int segmentSize) {
         if (!isSegmentName(name)) {
             return null;
@@ -61,16 +67,21 @@ public record WalSegmentName(int timeline, long segment) {
         if (lower >= 1L << low) {
             return null;
         }
-        return new WalSegmentName(HexFormat.fromHexDigits(name, 0, 8), HexFormat.fromHexDigitsToLong(name, 8, 16) << low | lower);
+        return new WalSegmentName(
+                HexFormat.fromHexDigits(name, 0, 8),
+                HexFormat.fromHexDigitsToLong(name, 8, 16) << low | lower);
     }
 
     /** True for a power of two from 1 MiB to 1 GiB. (PostgreSQL: IsValidWalSegSize.) */
     public static boolean isValidSegmentSize(int segmentSize) {
-        return Integer.bitCount(segmentSize) == 1 && segmentSize >= 1 << 20 && segmentSize <= 1 << 30;
+        return Integer.bitCount(segmentSize) == 1
+                && segmentSize >= 1 << 20
+                && segmentSize <= 1 << 30;
     }
 
     private static int shift(int segmentSize) {
-        assert Integer.bitCount(segmentSize) == 1 && segmentSize >= WalPageHeader.PAGE_SIZE : "segment size " + segmentSize;
+        assert Integer.bitCount(segmentSize) == 1 && segmentSize >= WalPageHeader.PAGE_SIZE
+                : "segment size " + segmentSize;
         return Integer.numberOfTrailingZeros(segmentSize);
     }
 }

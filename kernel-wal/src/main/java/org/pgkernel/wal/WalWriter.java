@@ -17,10 +17,11 @@ import org.pgkernel.base.error.RefusedException;
 /**
  * Appends records to segment files, single-threaded: enough for the end of recovery.
  *
- * <p>Pages are built in a buffer that never reaches over a segment's end and go to the file whole. A full segment is synced before
- * the first byte of the next one is written. Behind the last record there are always zeros: the rest of its page, or, when that is
- * full, the page after it, so that nothing older can be taken for the log's continuation.
- * (PostgreSQL: CopyXLogRecordToWAL, AdvanceXLInsertBuffer, XLogWrite, xlog.c.)
+ * <p>Pages are built in a buffer that never reaches over a segment's end and go to the file whole.
+ * A full segment is synced before the first byte of the next one is written. Behind the last record
+ * there are always zeros: the rest of its page, or, when that is full, the page after it, so that
+ * nothing older can be taken for the log's continuation. (PostgreSQL: CopyXLogRecordToWAL,
+ * AdvanceXLInsertBuffer, XLogWrite, xlog.c.)
  */
 public final class WalWriter implements AutoCloseable {
     private static final int MAX_BUFFER = 1 << 20;
@@ -45,7 +46,9 @@ public final class WalWriter implements AutoCloseable {
     /** First page that the file does not have as the buffer has it. */
     private long dirtyFrom;
 
-    /** Where the next byte goes, a multiple of 8. At a page's start, that page has not been begun. */
+    /**
+     * Where the next byte goes, a multiple of 8. At a page's start, that page has not been begun.
+     */
     private long insert;
 
     /** All before it is durable. */
@@ -63,14 +66,22 @@ public final class WalWriter implements AutoCloseable {
     private boolean closed;
 
     /**
-     * @param startLsn where the first record goes; the page before it is read from the segment so that the tail is kept, the rest of the
-     *     page is zeroed
+     * @param startLsn where the first record goes; the page before it is read from the segment so
+     *     that the tail is kept, the rest of the page is zeroed
      * @param prevLsn start of the record before, for xl_prev
-     * @param missingContinuation 0, or the page start at which an OVERWRITE_CONTRECORD record must go (then startLsn is there)
+     * @param missingContinuation 0, or the page start at which an OVERWRITE_CONTRECORD record must
+     *     go (then startLsn is there)
      * @throws RefusedException when no record can begin at {@code startLsn}
      */
     public WalWriter(
-            Disk disk, String directory, int timeline, int segmentSize, long systemIdentifier, long startLsn, long prevLsn, long missingContinuation) {
+            Disk disk,
+            String directory,
+            int timeline,
+            int segmentSize,
+            long systemIdentifier,
+            long startLsn,
+            long prevLsn,
+            long missingContinuation) {
         this.disk = disk;
         this.directory = directory;
         this.timeline = timeline;
@@ -78,7 +89,8 @@ public final class WalWriter implements AutoCloseable {
         this.systemIdentifier = systemIdentifier;
         this.missingContinuation = missingContinuation;
         if (Integer.bitCount(segmentSize) != 1 || segmentSize < PAGE_SIZE) {
-            throw new RefusedException("WAL segments cannot have " + segmentSize + " bytes file=" + directory);
+            throw new RefusedException(
+                    "WAL segments cannot have " + segmentSize + " bytes file=" + directory);
         }
         int offset = (int) startLsn & PAGE_SIZE - 1;
         long page = startLsn - offset;
@@ -86,8 +98,11 @@ public final class WalWriter implements AutoCloseable {
             throw new RefusedException("no WAL record can begin here lsn=" + Lsn.format(startLsn));
         }
         if (missingContinuation != 0 && (startLsn != missingContinuation || offset != 0)) {
-            throw new RefusedException("WAL cannot be written over a missing continuation at " + Lsn.format(missingContinuation)
-                    + " from another place lsn=" + Lsn.format(startLsn));
+            throw new RefusedException(
+                    "WAL cannot be written over a missing continuation at "
+                            + Lsn.format(missingContinuation)
+                            + " from another place lsn="
+                            + Lsn.format(startLsn));
         }
         capacity = Math.min(segmentSize, MAX_BUFFER);
         bufferBytes = ByteBuffer.allocateDirect(capacity + PAGE_SIZE);
@@ -107,7 +122,9 @@ public final class WalWriter implements AutoCloseable {
         checkUsable();
         int type = record.info() & 0xF0;
         boolean isXlog = record.rmid() == WalRecordFormat.RM_XLOG_ID;
-        assert insert != missingContinuation || missingContinuation == 0 || isXlog && type == WalRecordFormat.XLOG_OVERWRITE_CONTRECORD
+        assert insert != missingContinuation
+                        || missingContinuation == 0
+                        || isXlog && type == WalRecordFormat.XLOG_OVERWRITE_CONTRECORD
                 : "the first record over a missing continuation must say so";
         long start = nextRecordLsn();
         assert (start & 7) == 0 : "WAL-6: a record at " + Lsn.format(start);
@@ -135,9 +152,14 @@ public final class WalWriter implements AutoCloseable {
         return lastRecord;
     }
 
-    /** Where the next record will begin. A record is never begun in a page header: this is past it. (PostgreSQL: XLogBytePosToRecPtr.) */
+    /**
+     * Where the next record will begin. A record is never begun in a page header: this is past it.
+     * (PostgreSQL: XLogBytePosToRecPtr.)
+     */
     public long nextRecordLsn() {
-        return (insert & PAGE_SIZE - 1) == 0 ? insert + WalPageHeader.sizeAt(insert, segmentSize) : insert;
+        return (insert & PAGE_SIZE - 1) == 0
+                ? insert + WalPageHeader.sizeAt(insert, segmentSize)
+                : insert;
     }
 
     /** All before it is durable. */
@@ -163,9 +185,19 @@ public final class WalWriter implements AutoCloseable {
         flushed = insert;
     }
 
-    /** Copies the segment of {@code switchPoint} from the old timeline's file up to it, zeroes after; durable on return. (PostgreSQL: XLogFileCopy, XLogInitNewTimeline.) */
-    public static void copySegmentForNewTimeline(Disk disk, String directory, int oldTimeline, int newTimeline, long switchPoint, int segmentSize) {
-        WalSegmentFile.beginTimeline(disk, directory, oldTimeline, newTimeline, switchPoint, segmentSize);
+    /**
+     * Copies the segment of {@code switchPoint} from the old timeline's file up to it, zeroes
+     * after; durable on return. (PostgreSQL: XLogFileCopy, XLogInitNewTimeline.)
+     */
+    public static void copySegmentForNewTimeline(
+            Disk disk,
+            String directory,
+            int oldTimeline,
+            int newTimeline,
+            long switchPoint,
+            int segmentSize) {
+        WalSegmentFile.beginTimeline(
+                disk, directory, oldTimeline, newTimeline, switchPoint, segmentSize);
     }
 
     /** Closes the file. What was appended since the last {@link #flush} is lost. */
@@ -180,11 +212,17 @@ public final class WalWriter implements AutoCloseable {
         }
     }
 
-    /** WAL-7. Takes over the part of the page before the first record; gives the page the header that its place demands when it has none. */
+    /**
+     * WAL-7. Takes over the part of the page before the first record; gives the page the header
+     * that its place demands when it has none.
+     */
     private void loadTail(long page, int offset) {
         try (DiskFile existing = disk.openReadOnly(path(page))) {
             if (existing != null) {
-                existing.read(buffer.addressOffset(), PAGE_SIZE, WalSegmentName.offsetIn(page, segmentSize));
+                existing.read(
+                        buffer.addressOffset(),
+                        PAGE_SIZE,
+                        WalSegmentName.offsetIn(page, segmentSize));
             }
         }
         buffer.setMemory(offset, PAGE_SIZE - offset, (byte) 0);
@@ -196,7 +234,9 @@ public final class WalWriter implements AutoCloseable {
         }
     }
 
-    /** @param remaining bytes of a record begun on an earlier page, 0 for none */
+    /**
+     * @param remaining bytes of a record begun on an earlier page, 0 for none
+     */
     private void beginPage(int remaining) {
         boolean isFirst = WalSegmentName.offsetIn(insert, segmentSize) == 0;
         if (insert - bufferLsn == capacity || isFirst) {
@@ -220,7 +260,10 @@ public final class WalWriter implements AutoCloseable {
         insert += WalPageHeader.sizeAt(insert, segmentSize);
     }
 
-    /** Writes every page that has changed; the last one, if not full, stays in the buffer and will be written again. */
+    /**
+     * Writes every page that has changed; the last one, if not full, stays in the buffer and will
+     * be written again.
+     */
     private void writeOut() {
         long end = insert + PAGE_SIZE - 1 & -PAGE_SIZE;
         if (end == dirtyFrom) {
@@ -228,7 +271,10 @@ public final class WalWriter implements AutoCloseable {
         }
         openSegment(dirtyFrom);
         fileUnsynced = true;
-        file.write(buffer.addressOffset() + (dirtyFrom - bufferLsn), (int) (end - dirtyFrom), WalSegmentName.offsetIn(dirtyFrom, segmentSize));
+        file.write(
+                buffer.addressOffset() + (dirtyFrom - bufferLsn),
+                (int) (end - dirtyFrom),
+                WalSegmentName.offsetIn(dirtyFrom, segmentSize));
         dirtyFrom = insert & -PAGE_SIZE;
     }
 
@@ -241,7 +287,8 @@ public final class WalWriter implements AutoCloseable {
             if (pageEnd != segmentEnd) {
                 openSegment(pageEnd);
                 fileUnsynced = true;
-                WalSegmentFile.zero(file, WalSegmentName.offsetIn(pageEnd, segmentSize), segmentSize);
+                WalSegmentFile.zero(
+                        file, WalSegmentName.offsetIn(pageEnd, segmentSize), segmentSize);
             }
         } catch (DiskException | KernelStoppedException e) {
             throw stop(e);
@@ -251,7 +298,10 @@ public final class WalWriter implements AutoCloseable {
         dirtyFrom = segmentEnd;
     }
 
-    /** WAL-9. The log ends with its page: what an earlier use, or an earlier attempt before a crash, left on the next page must not follow. */
+    /**
+     * WAL-9. The log ends with its page: what an earlier use, or an earlier attempt before a crash,
+     * left on the next page must not follow.
+     */
     private void zeroNextPage() {
         long zeros = buffer.addressOffset() + capacity;
         int offset = WalSegmentName.offsetIn(insert, segmentSize);
@@ -269,7 +319,10 @@ public final class WalWriter implements AutoCloseable {
         }
     }
 
-    /** Opens the segment of {@code lsn}, creating it when it is not there; the one before is made durable first. */
+    /**
+     * Opens the segment of {@code lsn}, creating it when it is not there; the one before is made
+     * durable first.
+     */
     private void openSegment(long lsn) {
         long segment = WalSegmentName.segmentOf(lsn, segmentSize);
         if (file != null && fileSegment == segment) {
@@ -298,7 +351,10 @@ public final class WalWriter implements AutoCloseable {
         }
     }
 
-    /** A segment begun in its middle still needs the long header of its first page, or nobody could read it. */
+    /**
+     * A segment begun in its middle still needs the long header of its first page, or nobody could
+     * read it.
+     */
     private void identifySegment(long first) {
         UnsafeBuffer page = new UnsafeBuffer(ByteBuffer.allocateDirect(PAGE_SIZE));
         WalPageHeader.init(page, 0, first, timeline, segmentSize, systemIdentifier);
@@ -314,19 +370,27 @@ public final class WalWriter implements AutoCloseable {
     }
 
     private String path(long lsn) {
-        return WalSegmentFile.path(directory, timeline, WalSegmentName.segmentOf(lsn, segmentSize), segmentSize);
+        return WalSegmentFile.path(
+                directory, timeline, WalSegmentName.segmentOf(lsn, segmentSize), segmentSize);
     }
 
     private void checkUsable() {
         assert !closed : "writer is closed";
         if (stopped != null) {
-            throw new KernelStoppedException("WAL cannot be written any more: " + stopped.getMessage(), stopped);
+            throw new KernelStoppedException(
+                    "WAL cannot be written any more: " + stopped.getMessage(), stopped);
         }
     }
 
     /** WAL-12. What the file holds now is unknown: a failed write or sync is never tried again. */
     private KernelStoppedException stop(KernelException cause) {
-        stopped = new KernelStoppedException("WAL could not be written: " + cause.getMessage() + " lsn=" + Lsn.format(insert), cause);
+        stopped =
+                new KernelStoppedException(
+                        "WAL could not be written: "
+                                + cause.getMessage()
+                                + " lsn="
+                                + Lsn.format(insert),
+                        cause);
         return stopped;
     }
 }

@@ -16,8 +16,9 @@ import org.junit.jupiter.api.Test;
 import org.pgkernel.wal.EndOfWal.Reason;
 
 /**
- * C24: garbage where the next record should start. Each case writes a good log, puts the garbage after it, and then demands a soft
- * end at the end of the last good record, no allocation for unverified lengths, and that new WAL and old are both read afterwards.
+ * C24: garbage where the next record should start. Each case writes a good log, puts the garbage
+ * after it, and then demands a soft end at the end of the last good record, no allocation for
+ * unverified lengths, and that new WAL and old are both read afterwards.
  */
 class EndOfLogTest {
     private WalLog log;
@@ -36,7 +37,8 @@ class EndOfLogTest {
     }
 
     @Test
-    @DisplayName("C24 a: a header split over a page border claims 900 MB, and the next page is from an older use of the file")
+    @DisplayName(
+            "C24 a: a header split over a page border claims 900 MB, and the next page is from an older use of the file")
     void splitHeaderWithHugeLengthAndOlderPage() {
         writeGood(16);
         log.patchInt(end, 900 << 20);
@@ -147,9 +149,13 @@ class EndOfLogTest {
     }
 
     @Test
-    @DisplayName("C24 g: the log ends exactly on a segment border; the next segment is missing, recycled, or of zeros")
+    @DisplayName(
+            "C24 g: the log ends exactly on a segment border; the next segment is missing, recycled, or of zeros")
     void endOnSegmentBorder() throws IOException {
-        for (Reason reason : new Reason[] {Reason.MISSING_SEGMENT, Reason.BAD_PAGE_HEADER, Reason.SHORT_SEGMENT}) {
+        for (Reason reason :
+                new Reason[] {
+                    Reason.MISSING_SEGMENT, Reason.BAD_PAGE_HEADER, Reason.SHORT_SEGMENT
+                }) {
             removeLog();
             makeLog();
             try (WalWriter writer = log.writer()) {
@@ -226,7 +232,13 @@ class EndOfLogTest {
     @Test
     void noRecordBeginsInAPageHeaderOrUnaligned() {
         writeGood(3000);
-        for (long lsn : new long[] {log.segmentSize + 8, log.segmentSize + 24, log.start + 4, log.segmentSize + WalLog.PAGE - 2}) {
+        for (long lsn :
+                new long[] {
+                    log.segmentSize + 8,
+                    log.segmentSize + 24,
+                    log.start + 4,
+                    log.segmentSize + WalLog.PAGE - 2
+                }) {
             assertEquals(0, log.read(TimelineHistory.of(1), lsn).size());
             assertEquals(Reason.BAD_LENGTH, log.end.reason());
         }
@@ -280,16 +292,22 @@ class EndOfLogTest {
     }
 
     /**
-     * After a crash: right after the last good record, or over the continuation that never came. Also without the latter, as on a new
-     * timeline.
+     * After a crash: right after the last good record, or over the continuation that never came.
+     * Also without the latter, as on a new timeline.
      */
     private void newWalContinues() {
         for (boolean overwrites : new boolean[] {true, false}) {
             try (WalLog copy = log.copyOf()) {
                 boolean isAborted = log.abortedRecord != 0 && overwrites;
-                try (WalWriter writer = copy.writer(1, isAborted ? log.missingContinuation : end, last, isAborted ? log.missingContinuation : 0)) {
+                try (WalWriter writer =
+                        copy.writer(
+                                1,
+                                isAborted ? log.missingContinuation : end,
+                                last,
+                                isAborted ? log.missingContinuation : 0)) {
                     assertNotEquals(0, writer.nextRecordLsn() & copy.segmentSize - 1);
-                    assertTrue(isAborted || writer.nextRecordLsn() == end || end % WalLog.PAGE == 0);
+                    assertTrue(
+                            isAborted || writer.nextRecordLsn() == end || end % WalLog.PAGE == 0);
                     if (isAborted) {
                         writer.append(WalLog.overwrite(log.abortedRecord));
                     }

@@ -117,7 +117,11 @@ final class FaultyDisk implements Disk {
         @Override
         public int read(long address, int length, long offset) {
             fail(failReads, path(), DiskException.EIO);
-            return path().contains(name) ? file.read(address, (int) Math.max(0, Math.min(length, readableBytes - offset)), offset)
+            return path().contains(name)
+                    ? file.read(
+                            address,
+                            (int) Math.max(0, Math.min(length, readableBytes - offset)),
+                            offset)
                     : file.read(address, length, offset);
         }
 

@@ -39,7 +39,9 @@ class MissingContinuationTest {
         assertEquals(good.size() + 2, all.size());
         assertEquals(segmentTwo + WalPageHeader.LONG_SIZE, all.get(good.size()).lsn());
         assertEquals(good.get(good.size() - 1).lsn(), all.get(good.size()).prev());
-        assertEquals(java.nio.ByteBuffer.wrap(firstHalf), java.nio.ByteBuffer.wrap(log.bytes(lost, firstHalf.length)));
+        assertEquals(
+                java.nio.ByteBuffer.wrap(firstHalf),
+                java.nio.ByteBuffer.wrap(log.bytes(lost, firstHalf.length)));
         assertEquals(0, log.abortedRecord);
     }
 
@@ -63,7 +65,8 @@ class MissingContinuationTest {
     }
 
     @Test
-    @DisplayName("C25 3: the record before the lost one ends on a page border, so its LSN counts from after the page header")
+    @DisplayName(
+            "C25 3: the record before the lost one ends on a page border, so its LSN counts from after the page header")
     void lostRecordBeginsAfterAPageHeader() throws IOException {
         long lost = loseSecondHalf(0);
         assertEquals(WalPageHeader.SHORT_SIZE, lost & WalLog.PAGE - 1);
@@ -74,19 +77,23 @@ class MissingContinuationTest {
     }
 
     @Test
-    @DisplayName("C25 5: on a new timeline writing starts right after the last valid record, without an overwrite record")
+    @DisplayName(
+            "C25 5: on a new timeline writing starts right after the last valid record, without an overwrite record")
     void newTimelineNeedsNoOverwrite() throws IOException {
         long lost = loseSecondHalf(300);
         List<WalLog.Copy> good = log.read();
         long switchPoint = log.endOfLastRecord;
-        WalWriter.copySegmentForNewTimeline(log.disk, log.directory.toString(), 1, 2, switchPoint, log.segmentSize);
-        TimelineHistory.of(1).write(log.disk, log.directory.toString(), 2, switchPoint, "lost the primary");
+        WalWriter.copySegmentForNewTimeline(
+                log.disk, log.directory.toString(), 1, 2, switchPoint, log.segmentSize);
+        TimelineHistory.of(1)
+                .write(log.disk, log.directory.toString(), 2, switchPoint, "lost the primary");
         try (WalWriter writer = log.writer(2, switchPoint, log.lastRecord, 0)) {
             assertEquals(lost, writer.nextRecordLsn());
             writer.append(WalLog.plain(20_000));
             writer.flush();
         }
-        List<WalLog.Copy> all = log.read(TimelineHistory.read(log.disk, log.directory.toString(), 2), log.start);
+        List<WalLog.Copy> all =
+                log.read(TimelineHistory.read(log.disk, log.directory.toString(), 2), log.start);
         assertEquals(good, all.subList(0, good.size()));
         assertEquals(good.size() + 1, all.size());
         assertEquals(2, log.fileTimeline);
@@ -148,13 +155,17 @@ class MissingContinuationTest {
 
     @Test
     void missingContinuationIsWrittenOverOnlyFromItsPageStart() {
-        assertThrows(RefusedException.class, () -> log.writer(1, segmentTwo + WalLog.PAGE, log.start, segmentTwo));
-        assertThrows(RefusedException.class, () -> log.writer(1, segmentTwo + 400, log.start, segmentTwo + 400));
+        assertThrows(
+                RefusedException.class,
+                () -> log.writer(1, segmentTwo + WalLog.PAGE, log.start, segmentTwo));
+        assertThrows(
+                RefusedException.class,
+                () -> log.writer(1, segmentTwo + 400, log.start, segmentTwo + 400));
     }
 
     /**
-     * Writes a log whose last record begins {@code left} bytes before the end of segment 1, or, for 0, after the header of its last
-     * page; and loses segment 2.
+     * Writes a log whose last record begins {@code left} bytes before the end of segment 1, or, for
+     * 0, after the header of its last page; and loses segment 2.
      *
      * @return the lost record's LSN
      */
@@ -184,6 +195,8 @@ class MissingContinuationTest {
             writer.append(WalLog.plain(500));
             writer.flush();
         }
-        assertEquals(WalPageHeader.XLP_FIRST_IS_OVERWRITE_CONTRECORD, log.bytes(segmentTwo + 2, 1)[0] & WalPageHeader.XLP_FIRST_IS_OVERWRITE_CONTRECORD);
+        assertEquals(
+                WalPageHeader.XLP_FIRST_IS_OVERWRITE_CONTRECORD,
+                log.bytes(segmentTwo + 2, 1)[0] & WalPageHeader.XLP_FIRST_IS_OVERWRITE_CONTRECORD);
     }
 }

@@ -19,7 +19,9 @@ import org.pgkernel.base.error.DamagedDataException;
 
 class PageImageTest {
     private static final int[] METHODS = {
-        WalRecordFormat.BKPIMAGE_COMPRESS_PGLZ, WalRecordFormat.BKPIMAGE_COMPRESS_LZ4, WalRecordFormat.BKPIMAGE_COMPRESS_ZSTD
+        WalRecordFormat.BKPIMAGE_COMPRESS_PGLZ,
+        WalRecordFormat.BKPIMAGE_COMPRESS_LZ4,
+        WalRecordFormat.BKPIMAGE_COMPRESS_ZSTD
     };
 
     private final Random random = new Random(11);
@@ -31,7 +33,8 @@ class PageImageTest {
                 byte[] page = page(hole == 0 ? 0 : 100, hole);
                 byte[] restored = new byte[Page.SIZE];
                 Arrays.fill(restored, (byte) 9);
-                decoded(method, compressed(method, page, 100, hole), hole == 0 ? 0 : 100, hole).restoreImage(3, new UnsafeBuffer(restored));
+                decoded(method, compressed(method, page, 100, hole), hole == 0 ? 0 : 100, hole)
+                        .restoreImage(3, new UnsafeBuffer(restored));
                 assertArrayEquals(page, restored, "method " + method + " hole " + hole);
             }
         }
@@ -42,7 +45,10 @@ class PageImageTest {
         for (int method : METHODS) {
             byte[] good = compressed(method, page(100, 500), 100, 500);
             for (int i = 0; i < 3000; i++) {
-                byte[] damaged = random.nextInt(3) == 0 ? Arrays.copyOf(good, random.nextInt(good.length)) : good.clone();
+                byte[] damaged =
+                        random.nextInt(3) == 0
+                                ? Arrays.copyOf(good, random.nextInt(good.length))
+                                : good.clone();
                 for (int flips = random.nextInt(4); flips > 0 && damaged.length > 0; flips--) {
                     damaged[random.nextInt(damaged.length)] = (byte) random.nextInt(256);
                 }
@@ -50,15 +56,25 @@ class PageImageTest {
                 try {
                     record.restoreImage(3, new UnsafeBuffer(new byte[Page.SIZE]));
                 } catch (DamagedDataException e) {
-                    assertTrue(e.getMessage().endsWith("rel=1663/5/16384 fork=MAIN block=77 lsn=0/64"), e.getMessage());
+                    assertTrue(
+                            e.getMessage().endsWith("rel=1663/5/16384 fork=MAIN block=77 lsn=0/64"),
+                            e.getMessage());
                 }
             }
             WalRecord truncated = decoded(method, Arrays.copyOf(good, good.length / 2), 100, 500);
-            assertThrows(DamagedDataException.class, () -> truncated.restoreImage(3, new UnsafeBuffer(new byte[Page.SIZE])));
-            // Decompresses well, to less or more than the page without its hole. (pglz may cut its last match to fit.)
-            for (int other : method == WalRecordFormat.BKPIMAGE_COMPRESS_PGLZ ? new int[] {499} : new int[] {499, 501}) {
+            assertThrows(
+                    DamagedDataException.class,
+                    () -> truncated.restoreImage(3, new UnsafeBuffer(new byte[Page.SIZE])));
+            // Decompresses well, to less or more than the page without its hole. (pglz may cut its
+            // last match to fit.)
+            for (int other :
+                    method == WalRecordFormat.BKPIMAGE_COMPRESS_PGLZ
+                            ? new int[] {499}
+                            : new int[] {499, 501}) {
                 WalRecord wrongHole = decoded(method, good, 100, other);
-                assertThrows(DamagedDataException.class, () -> wrongHole.restoreImage(3, new UnsafeBuffer(new byte[Page.SIZE])));
+                assertThrows(
+                        DamagedDataException.class,
+                        () -> wrongHole.restoreImage(3, new UnsafeBuffer(new byte[Page.SIZE])));
             }
         }
     }
@@ -71,7 +87,8 @@ class PageImageTest {
         assertNotNull(decode(pglz, image, 8000, 193), "the hole leaves the page");
         assertNotNull(decode(pglz, image, 0, 500), "a hole at 0");
         assertNotNull(decode(0, image, 2000, 500), "what the image leaves out leaves the page");
-        assertNotNull(decode(pglz, new byte[8192], 100, 500), "as long as a page though compressed");
+        assertNotNull(
+                decode(pglz, new byte[8192], 100, 500), "as long as a page though compressed");
         assertNull(decode(0, new byte[7692], 100, 500));
     }
 
@@ -92,7 +109,10 @@ class PageImageTest {
         if (method == WalRecordFormat.BKPIMAGE_COMPRESS_PGLZ) {
             return PglzProperties.encode(raw);
         }
-        Compressor compressor = method == WalRecordFormat.BKPIMAGE_COMPRESS_LZ4 ? new Lz4JavaCompressor() : new ZstdJavaCompressor();
+        Compressor compressor =
+                method == WalRecordFormat.BKPIMAGE_COMPRESS_LZ4
+                        ? new Lz4JavaCompressor()
+                        : new ZstdJavaCompressor();
         byte[] out = new byte[compressor.maxCompressedLength(raw.length)];
         return Arrays.copyOf(out, compressor.compress(raw, 0, raw.length, out, 0, out.length));
     }
@@ -108,14 +128,20 @@ class PageImageTest {
     }
 
     /** A record with block 3 and its image, laid out by hand. */
-    private static String decodeInto(WalRecord record, int method, byte[] image, int lower, int hole) {
+    private static String decodeInto(
+            WalRecord record, int method, byte[] image, int lower, int hole) {
         UnsafeBuffer bytes = new UnsafeBuffer(ByteBuffer.allocateDirect(10_000));
         int at = WalRecordFormat.HEADER_SIZE;
         bytes.putByte(at, (byte) 3);
         bytes.putByte(at + 1, (byte) WalRecordFormat.BKPBLOCK_HAS_IMAGE);
         bytes.putShort(at + 4, (short) image.length);
         bytes.putShort(at + 6, (short) lower);
-        bytes.putByte(at + 8, (byte) (method | WalRecordFormat.BKPIMAGE_APPLY | (hole == 0 ? 0 : WalRecordFormat.BKPIMAGE_HAS_HOLE)));
+        bytes.putByte(
+                at + 8,
+                (byte)
+                        (method
+                                | WalRecordFormat.BKPIMAGE_APPLY
+                                | (hole == 0 ? 0 : WalRecordFormat.BKPIMAGE_HAS_HOLE)));
         at += 9;
         if (method != 0 && hole != 0) {
             bytes.putShort(at, (short) hole);

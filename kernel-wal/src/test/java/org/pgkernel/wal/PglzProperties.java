@@ -16,7 +16,8 @@ import net.jqwik.api.constraints.IntRange;
 
 class PglzProperties {
     @Property(tries = 300)
-    void whatIsEncodedIsDecoded(@ForAll long seed, @ForAll @IntRange(min = 0, max = 8192) int length) {
+    void whatIsEncodedIsDecoded(
+            @ForAll long seed, @ForAll @IntRange(min = 0, max = 8192) int length) {
         byte[] raw = repetitive(new Random(seed), length);
         byte[] encoded = encode(raw);
         byte[] decoded = new byte[length];
@@ -25,7 +26,8 @@ class PglzProperties {
     }
 
     @Property(tries = 300)
-    void truncatedInputIsNeverWhole(@ForAll long seed, @ForAll @IntRange(min = 1, max = 4000) int length) {
+    void truncatedInputIsNeverWhole(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 4000) int length) {
         Random random = new Random(seed);
         byte[] encoded = encode(repetitive(random, length));
         int cut = random.nextInt(encoded.length);
@@ -34,7 +36,10 @@ class PglzProperties {
     }
 
     @Property(tries = 2000)
-    void anyInputIsDecodedOrRefused(@ForAll byte[] garbage, @ForAll long seed, @ForAll @IntRange(min = 0, max = 5000) int length) {
+    void anyInputIsDecodedOrRefused(
+            @ForAll byte[] garbage,
+            @ForAll long seed,
+            @ForAll @IntRange(min = 0, max = 5000) int length) {
         byte[] to = new byte[length + 1];
         to[length] = 99;
         Pglz.decompress(garbage, garbage.length, to, length);
@@ -47,7 +52,10 @@ class PglzProperties {
         assertEquals(99, to[length]);
     }
 
-    /** One literal a, then a reference back by 1 of length 18 + 2; written down by hand from the format. */
+    /**
+     * One literal a, then a reference back by 1 of length 18 + 2; written down by hand from the
+     * format.
+     */
     @Example
     void vectorByHand() {
         byte[] encoded = HexFormat.of().parseHex("02" + "61" + "0F01" + "02");
@@ -83,7 +91,9 @@ class PglzProperties {
         return bytes;
     }
 
-    /** The simplest encoder: at each place the longest earlier match, found by looking everywhere. */
+    /**
+     * The simplest encoder: at each place the longest earlier match, found by looking everywhere.
+     */
     static byte[] encode(byte[] raw) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteArrayOutputStream items = new ByteArrayOutputStream();
@@ -94,7 +104,9 @@ class PglzProperties {
             int distance = 0;
             for (int back = 1; back <= Math.min(at, 4095) && back < 600; back++) {
                 int length = 0;
-                while (length < 273 && at + length < raw.length && raw[at + length] == raw[at + length - back]) {
+                while (length < 273
+                        && at + length < raw.length
+                        && raw[at + length] == raw[at + length - back]) {
                     length++;
                 }
                 if (length > best) {

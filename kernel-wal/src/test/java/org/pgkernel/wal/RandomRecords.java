@@ -41,7 +41,8 @@ final class RandomRecords {
             }
         }
         // Short ones are the rule, as in life.
-        byte[] data = bytes(random.nextInt(4) == 0 ? random.nextInt(maxData + 1) : random.nextInt(300));
+        byte[] data =
+                bytes(random.nextInt(4) == 0 ? random.nextInt(maxData + 1) : random.nextInt(300));
         builder.data(new UnsafeBuffer(data), 0, data.length);
         expected = new WalLog.Copy(0, 0, 0, xid, rmid, info, ByteBuffer.wrap(data), blocks);
         return builder;
@@ -57,15 +58,32 @@ final class RandomRecords {
         byte[] page = null;
         if (random.nextInt(4) == 0) {
             page = page();
-            builder.image(id, spc, db, rel, fork, number, new UnsafeBuffer(page), random.nextBoolean());
+            builder.image(
+                    id, spc, db, rel, fork, number, new UnsafeBuffer(page), random.nextBoolean());
         } else {
             willInit = random.nextBoolean();
-            builder.block(id, spc, db, rel, fork, number, willInit ? WalRecordFormat.BKPBLOCK_WILL_INIT : 0);
+            builder.block(
+                    id,
+                    spc,
+                    db,
+                    rel,
+                    fork,
+                    number,
+                    willInit ? WalRecordFormat.BKPBLOCK_WILL_INIT : 0);
         }
         byte[] data = bytes(random.nextBoolean() ? 0 : random.nextInt(2000));
         builder.blockData(id, new UnsafeBuffer(data), 0, data.length / 2);
-        builder.blockData(id, new UnsafeBuffer(data), data.length / 2, data.length - data.length / 2);
-        return new WalLog.Block(spc, db, rel, fork, number, willInit, page == null ? null : ByteBuffer.wrap(page), ByteBuffer.wrap(data));
+        builder.blockData(
+                id, new UnsafeBuffer(data), data.length / 2, data.length - data.length / 2);
+        return new WalLog.Block(
+                spc,
+                db,
+                rel,
+                fork,
+                number,
+                willInit,
+                page == null ? null : ByteBuffer.wrap(page),
+                ByteBuffer.wrap(data));
     }
 
     /** A page with zeros between pd_lower and pd_upper, sometimes without such a hole. */

@@ -25,15 +25,20 @@ class TimelineHistoryTest {
 
     @Test
     void historyIsWrittenAsPostgresDoes() throws IOException {
-        TimelineHistory.of(1).write(log.disk, directory, 2, 0x3000060L, "no recovery target specified");
+        TimelineHistory.of(1)
+                .write(log.disk, directory, 2, 0x3000060L, "no recovery target specified");
         assertEquals("1\t0/3000060\tno recovery target specified\n", text(2));
-        TimelineHistory.read(log.disk, directory, 2).write(log.disk, directory, 4, 0x1_05000000L, "two\nlines");
-        assertEquals("1\t0/3000060\tno recovery target specified\n\n2\t1/5000000\ttwo lines\n", text(4));
+        TimelineHistory.read(log.disk, directory, 2)
+                .write(log.disk, directory, 4, 0x1_05000000L, "two\nlines");
+        assertEquals(
+                "1\t0/3000060\tno recovery target specified\n\n2\t1/5000000\ttwo lines\n", text(4));
         TimelineHistory history = TimelineHistory.read(log.disk, directory, 4);
-        assertEquals(List.of(
-                new TimelineHistory.Entry(1, 0, 0x3000060L),
-                new TimelineHistory.Entry(2, 0x3000060L, 0x1_05000000L),
-                new TimelineHistory.Entry(4, 0x1_05000000L, 0)), history.entries());
+        assertEquals(
+                List.of(
+                        new TimelineHistory.Entry(1, 0, 0x3000060L),
+                        new TimelineHistory.Entry(2, 0x3000060L, 0x1_05000000L),
+                        new TimelineHistory.Entry(4, 0x1_05000000L, 0)),
+                history.entries());
         assertEquals(4, history.newest());
         assertEquals(1, history.timelineAt(0x300005FL));
         assertEquals(2, history.timelineAt(0x3000060L));
@@ -44,7 +49,9 @@ class TimelineHistoryTest {
 
     @Test
     void timelineWithoutFileHasNoAncestors() {
-        assertEquals(List.of(new TimelineHistory.Entry(7, 0, 0)), TimelineHistory.read(log.disk, directory, 7).entries());
+        assertEquals(
+                List.of(new TimelineHistory.Entry(7, 0, 0)),
+                TimelineHistory.read(log.disk, directory, 7).entries());
         assertEquals(1, TimelineHistory.read(log.disk, directory, 1).newest());
     }
 
@@ -61,8 +68,12 @@ class TimelineHistoryTest {
     @Test
     void existingHistoryIsNotOverwritten() throws IOException {
         write(2, "1\t0/1\tx\n");
-        assertThrows(RefusedException.class, () -> TimelineHistory.of(1).write(log.disk, directory, 2, 5, "y"));
-        assertThrows(RefusedException.class, () -> TimelineHistory.of(3).write(log.disk, directory, 3, 5, "y"));
+        assertThrows(
+                RefusedException.class,
+                () -> TimelineHistory.of(1).write(log.disk, directory, 2, 5, "y"));
+        assertThrows(
+                RefusedException.class,
+                () -> TimelineHistory.of(3).write(log.disk, directory, 3, 5, "y"));
         assertEquals("1\t0/1\tx\n", text(2));
     }
 
@@ -70,7 +81,8 @@ class TimelineHistoryTest {
     void failedWriteLeavesNoHistory() {
         FaultyDisk disk = new FaultyDisk(log.disk);
         disk.failWrites = true;
-        assertThrows(DiskException.class, () -> TimelineHistory.of(1).write(disk, directory, 2, 5, "y"));
+        assertThrows(
+                DiskException.class, () -> TimelineHistory.of(1).write(disk, directory, 2, 5, "y"));
         assertEquals(List.of(), log.disk.list(directory));
     }
 
@@ -82,17 +94,36 @@ class TimelineHistoryTest {
 
     @Test
     void damagedHistoriesAreNamed() throws IOException {
-        for (String text : new String[] {
-            "x\t0/1\tr\n", "1\n", "1\tzz\n", "1\t0/1\n1\t0/2\n", "2\t0/1\n1\t0/2\n", "5\t0/1\n", "9\t0/1\n", "0\t0/1\n", "-1\t0/1\n",
-            "1\t0/5\n2\t0/4\n", "99999999999999999999\t0/1\n", "\0\0\0\0", "1\t0/123456789\n"
-        }) {
+        for (String text :
+                new String[] {
+                    "x\t0/1\tr\n",
+                    "1\n",
+                    "1\tzz\n",
+                    "1\t0/1\n1\t0/2\n",
+                    "2\t0/1\n1\t0/2\n",
+                    "5\t0/1\n",
+                    "9\t0/1\n",
+                    "0\t0/1\n",
+                    "-1\t0/1\n",
+                    "1\t0/5\n2\t0/4\n",
+                    "99999999999999999999\t0/1\n",
+                    "\0\0\0\0",
+                    "1\t0/123456789\n"
+                }) {
             write(5, text);
-            DamagedDataException e = assertThrows(DamagedDataException.class, () -> TimelineHistory.read(log.disk, directory, 5), text);
-            assertTrue(e.getMessage().endsWith("file=" + directory + "/00000005.history"), e.getMessage());
+            DamagedDataException e =
+                    assertThrows(
+                            DamagedDataException.class,
+                            () -> TimelineHistory.read(log.disk, directory, 5),
+                            text);
+            assertTrue(
+                    e.getMessage().endsWith("file=" + directory + "/00000005.history"),
+                    e.getMessage());
             assertTrue(e.getMessage().chars().allMatch(c -> c >= ' ' || c == '\t'), e.getMessage());
         }
         Files.write(path(5), new byte[5 << 20]);
-        assertThrows(DamagedDataException.class, () -> TimelineHistory.read(log.disk, directory, 5));
+        assertThrows(
+                DamagedDataException.class, () -> TimelineHistory.read(log.disk, directory, 5));
     }
 
     @Test
@@ -126,11 +157,17 @@ class TimelineHistoryTest {
         // As if the new timeline's file had been overwritten by the old one's.
         Files.write(log.file(2, log.start), Files.readAllBytes(log.file(1, log.start)));
         List<WalLog.Copy> all = log.read(history, log.start);
-        assertTrue(all.stream().allMatch(copy -> copy.end() < (switchPoint / WalLog.PAGE + 1) * WalLog.PAGE), all::toString);
+        assertTrue(
+                all.stream()
+                        .allMatch(
+                                copy -> copy.end() < (switchPoint / WalLog.PAGE + 1) * WalLog.PAGE),
+                all::toString);
         assertEquals(EndOfWal.Reason.BAD_PAGE_HEADER, log.end.reason());
     }
 
-    /** @return the switch point, in the middle of the first segment */
+    /**
+     * @return the switch point, in the middle of the first segment
+     */
     private long writeTwoTimelines() {
         long switchPoint;
         long last;
@@ -140,7 +177,8 @@ class TimelineHistoryTest {
             writer.append(WalLog.plain(30_000));
             writer.flush();
         }
-        WalWriter.copySegmentForNewTimeline(log.disk, directory, 1, 2, switchPoint, log.segmentSize);
+        WalWriter.copySegmentForNewTimeline(
+                log.disk, directory, 1, 2, switchPoint, log.segmentSize);
         TimelineHistory.of(1).write(log.disk, directory, 2, switchPoint, "promoted");
         try (WalWriter writer = log.writer(2, switchPoint, last, 0)) {
             writer.append(WalLog.plain(20_000));

@@ -22,7 +22,8 @@ class WalDamageProperties {
     private static final int SEGMENTS = 4;
 
     @Property(tries = 150)
-    void aDamagedLogGivesTheUnchangedRecordsBeforeTheDamageAndAnEnd(@ForAll long seed) throws IOException {
+    void aDamagedLogGivesTheUnchangedRecordsBeforeTheDamageAndAnEnd(@ForAll long seed)
+            throws IOException {
         Random random = new Random(seed);
         try (WalLog log = new WalLog(1 << 16)) {
             RandomRecords records = new RandomRecords(seed);
@@ -44,15 +45,20 @@ class WalDamageProperties {
     }
 
     @Property(tries = 200)
-    void garbageIsNoRecordAndNoException(@ForAll long seed, @ForAll @IntRange(min = 0, max = 1 << 16) int offset) throws IOException {
+    void garbageIsNoRecordAndNoException(
+            @ForAll long seed, @ForAll @IntRange(min = 0, max = 1 << 16) int offset)
+            throws IOException {
         Random random = new Random(seed);
         try (WalLog log = new WalLog(1 << 16)) {
             byte[] garbage = new byte[random.nextInt(log.segmentSize + 1)];
             random.nextBytes(garbage);
             // Good page headers let the garbage come further.
-            for (int at = 0; random.nextInt(20) != 0 && at + WalPageHeader.LONG_SIZE <= garbage.length; at += WalLog.PAGE) {
+            for (int at = 0;
+                    random.nextInt(20) != 0 && at + WalPageHeader.LONG_SIZE <= garbage.length;
+                    at += WalLog.PAGE) {
                 UnsafeBuffer page = new UnsafeBuffer(garbage);
-                WalPageHeader.init(page, at, log.segmentSize + at, 1, log.segmentSize, WalLog.SYSTEM);
+                WalPageHeader.init(
+                        page, at, log.segmentSize + at, 1, log.segmentSize, WalLog.SYSTEM);
                 if (random.nextBoolean()) {
                     WalPageHeader.setContinuation(page, at, random.nextInt());
                 }
@@ -80,12 +86,25 @@ class WalDamageProperties {
         RandomRecords records = new RandomRecords(seed);
         UnsafeBuffer bytes = new UnsafeBuffer(new byte[1 << 16]);
         int length = records.next(300).encode(bytes, 8, 0);
-        for (int i = length == WalRecordFormat.HEADER_SIZE ? 0 : 1 + random.nextInt(3); i > 0; i--) {
+        for (int i = length == WalRecordFormat.HEADER_SIZE ? 0 : 1 + random.nextInt(3);
+                i > 0;
+                i--) {
             // Headers mostly, where it matters.
-            int at = WalRecordFormat.HEADER_SIZE + random.nextInt(Math.min(random.nextBoolean() ? 80 : 70_000, length - WalRecordFormat.HEADER_SIZE));
-            bytes.putByte(8 + at, (byte) (random.nextBoolean() ? random.nextInt(256) : random.nextInt(40)));
+            int at =
+                    WalRecordFormat.HEADER_SIZE
+                            + random.nextInt(
+                                    Math.min(
+                                            random.nextBoolean() ? 80 : 70_000,
+                                            length - WalRecordFormat.HEADER_SIZE));
+            bytes.putByte(
+                    8 + at,
+                    (byte) (random.nextBoolean() ? random.nextInt(256) : random.nextInt(40)));
         }
-        length = random.nextInt(4) == 0 ? WalRecordFormat.HEADER_SIZE + random.nextInt(length - WalRecordFormat.HEADER_SIZE + 1) : length;
+        length =
+                random.nextInt(4) == 0
+                        ? WalRecordFormat.HEADER_SIZE
+                                + random.nextInt(length - WalRecordFormat.HEADER_SIZE + 1)
+                        : length;
         UnsafeBuffer inNative = new UnsafeBuffer(java.nio.ByteBuffer.allocateDirect(length + 8));
         inNative.putBytes(8, bytes, 8, length);
         WalRecord record = new WalRecord();
@@ -115,10 +134,14 @@ class WalDamageProperties {
                 writer.append(records.builder);
                 writer.flush();
             }
-            if (length > WalLog.PAGE - WalPageHeader.LONG_SIZE || length == WalRecordFormat.HEADER_SIZE) {
+            if (length > WalLog.PAGE - WalPageHeader.LONG_SIZE
+                    || length == WalRecordFormat.HEADER_SIZE) {
                 return;
             }
-            bytes.putByte(WalRecordFormat.HEADER_SIZE + random.nextInt(length - WalRecordFormat.HEADER_SIZE), (byte) random.nextInt(256));
+            bytes.putByte(
+                    WalRecordFormat.HEADER_SIZE
+                            + random.nextInt(length - WalRecordFormat.HEADER_SIZE),
+                    (byte) random.nextInt(256));
             Crc32c crc = new Crc32c();
             crc.update(bytes, WalRecordFormat.HEADER_SIZE, length - WalRecordFormat.HEADER_SIZE);
             crc.update(bytes, 0, WalRecordFormat.XL_CRC);
@@ -129,7 +152,9 @@ class WalDamageProperties {
             try (WalReader reader = log.reader()) {
                 reader.begin(log.start);
                 WalRecord record = reader.next();
-                assertTrue(record != null || reader.end().reason() == EndOfWal.Reason.BAD_RECORD_CONTENT);
+                assertTrue(
+                        record != null
+                                || reader.end().reason() == EndOfWal.Reason.BAD_RECORD_CONTENT);
             }
         }
     }
@@ -139,7 +164,8 @@ class WalDamageProperties {
         byte[] bytes;
         switch (random.nextInt(6)) {
             case 0 -> {
-                try (RandomAccessFile file = new RandomAccessFile(log.file(1, lsn).toFile(), "rw")) {
+                try (RandomAccessFile file =
+                        new RandomAccessFile(log.file(1, lsn).toFile(), "rw")) {
                     file.setLength(lsn & log.segmentSize - 1);
                 }
                 return;
@@ -160,8 +186,11 @@ class WalDamageProperties {
             }
             default -> {
                 // A page of elsewhere, as a lost write or a recycled file leaves it.
-                long other = log.segmentSize + random.nextInt((SEGMENTS - 1) * log.segmentSize) & -WalLog.PAGE;
-                if (!Files.exists(log.file(1, other)) || Files.size(log.file(1, other)) < log.segmentSize) {
+                long other =
+                        log.segmentSize + random.nextInt((SEGMENTS - 1) * log.segmentSize)
+                                & -WalLog.PAGE;
+                if (!Files.exists(log.file(1, other))
+                        || Files.size(log.file(1, other)) < log.segmentSize) {
                     return;
                 }
                 bytes = log.bytes(other, Page.SIZE);

@@ -47,16 +47,33 @@ final class WalLog implements AutoCloseable {
     }
 
     /** A record as read, copied out of the reader. */
-    record Copy(long lsn, long end, long prev, int xid, int rmid, int info, ByteBuffer data, TreeMap<Integer, Block> blocks) {}
+    record Copy(
+            long lsn,
+            long end,
+            long prev,
+            int xid,
+            int rmid,
+            int info,
+            ByteBuffer data,
+            TreeMap<Integer, Block> blocks) {}
 
-    record Block(int spc, int db, int rel, ForkNumber fork, int block, boolean willInit, ByteBuffer image, ByteBuffer data) {}
+    record Block(
+            int spc,
+            int db,
+            int rel,
+            ForkNumber fork,
+            int block,
+            boolean willInit,
+            ByteBuffer image,
+            ByteBuffer data) {}
 
     WalWriter writer() {
         return writer(1, start, 0, 0);
     }
 
     WalWriter writer(int timeline, long startLsn, long prev, long missing) {
-        return new WalWriter(disk, directory.toString(), timeline, segmentSize, SYSTEM, startLsn, prev, missing);
+        return new WalWriter(
+                disk, directory.toString(), timeline, segmentSize, SYSTEM, startLsn, prev, missing);
     }
 
     WalReader reader() {
@@ -105,13 +122,30 @@ final class WalLog implements AutoCloseable {
                 }
                 byte[] data = new byte[record.blockDataLength(id)];
                 record.blockData(id).getBytes(0, data);
-                blocks.put(id, new Block(record.blockSpc(id), record.blockDb(id), record.blockRel(id), record.blockFork(id),
-                        record.blockNumber(id), record.willInit(id), image, ByteBuffer.wrap(data)));
+                blocks.put(
+                        id,
+                        new Block(
+                                record.blockSpc(id),
+                                record.blockDb(id),
+                                record.blockRel(id),
+                                record.blockFork(id),
+                                record.blockNumber(id),
+                                record.willInit(id),
+                                image,
+                                ByteBuffer.wrap(data)));
             }
         }
         byte[] data = new byte[record.dataLength()];
         record.data().getBytes(0, data);
-        return new Copy(record.lsn(), record.endLsn(), record.prevLsn(), record.xid(), record.rmid(), record.info(), ByteBuffer.wrap(data), blocks);
+        return new Copy(
+                record.lsn(),
+                record.endLsn(),
+                record.prevLsn(),
+                record.xid(),
+                record.rmid(),
+                record.info(),
+                ByteBuffer.wrap(data),
+                blocks);
     }
 
     /** A record of resource manager 10 with {@code length} bytes of main data. */
@@ -138,7 +172,10 @@ final class WalLog implements AutoCloseable {
         return new WalRecordBuilder().begin(0, 0xD0, 0).data(data, 0, 16);
     }
 
-    /** Appends records until the next one would begin {@code left} bytes before the end of a page, or, for 0, at the end. */
+    /**
+     * Appends records until the next one would begin {@code left} bytes before the end of a page,
+     * or, for 0, at the end.
+     */
     static long fillPageTo(WalWriter writer, int left) {
         writer.append(plain(100));
         long next = writer.nextRecordLsn();
@@ -152,7 +189,9 @@ final class WalLog implements AutoCloseable {
     }
 
     Path file(int timeline, long lsn) {
-        return directory.resolve(WalSegmentName.fileName(timeline, WalSegmentName.segmentOf(lsn, segmentSize), segmentSize));
+        return directory.resolve(
+                WalSegmentName.fileName(
+                        timeline, WalSegmentName.segmentOf(lsn, segmentSize), segmentSize));
     }
 
     byte[] bytes(long lsn, int length) {

@@ -81,7 +81,10 @@ class WalReaderTest {
                     read++;
                 }
                 Reason reason = reader.end().reason();
-                assertEquals(read < count ? Reason.SHORT_SEGMENT : Reason.ZERO_LENGTH, reason, "after " + bytes);
+                assertEquals(
+                        read < count ? Reason.SHORT_SEGMENT : Reason.ZERO_LENGTH,
+                        reason,
+                        "after " + bytes);
                 if (read == count) {
                     break;
                 }
@@ -108,7 +111,9 @@ class WalReaderTest {
     void switchRecordContinuesAtTheNextSegment() {
         try (WalWriter writer = log.writer()) {
             writer.append(WalLog.plain(100));
-            assertEquals(2L * log.segmentSize, writer.append(new WalRecordBuilder().begin(0, WalRecordFormat.XLOG_SWITCH, 0)));
+            assertEquals(
+                    2L * log.segmentSize,
+                    writer.append(new WalRecordBuilder().begin(0, WalRecordFormat.XLOG_SWITCH, 0)));
             assertEquals(2L * log.segmentSize + WalPageHeader.LONG_SIZE, writer.nextRecordLsn());
             writer.append(WalLog.plain(200));
             writer.flush();
@@ -132,7 +137,9 @@ class WalReaderTest {
                 assertEquals(5_000_000, reader.next().dataLength());
                 assertEquals(5, reader.next().dataLength());
                 assertNull(reader.next());
-                assertTrue(reader.assemblyCapacity() < 1_000_000, "the long record's memory is given back");
+                assertTrue(
+                        reader.assemblyCapacity() < 1_000_000,
+                        "the long record's memory is given back");
             }
         }
     }
@@ -141,9 +148,21 @@ class WalReaderTest {
     void oneViewForEachBlockAndData() {
         UnsafeBuffer bytes = new UnsafeBuffer(new byte[] {1, 2, 3, 4});
         try (WalWriter writer = log.writer()) {
-            writer.append(new WalRecordBuilder().begin(10, 0, 5).data(bytes, 0, 1)
-                    .block(2, 1663, 5, 100, ForkNumber.MAIN, -1, 0).blockData(2, bytes, 1, 1)
-                    .block(0, 1663, 5, 100, ForkNumber.FSM, 7, WalRecordFormat.BKPBLOCK_WILL_INIT).blockData(0, bytes, 2, 2));
+            writer.append(
+                    new WalRecordBuilder()
+                            .begin(10, 0, 5)
+                            .data(bytes, 0, 1)
+                            .block(2, 1663, 5, 100, ForkNumber.MAIN, -1, 0)
+                            .blockData(2, bytes, 1, 1)
+                            .block(
+                                    0,
+                                    1663,
+                                    5,
+                                    100,
+                                    ForkNumber.FSM,
+                                    7,
+                                    WalRecordFormat.BKPBLOCK_WILL_INIT)
+                            .blockData(0, bytes, 2, 2));
             writer.flush();
         }
         try (WalReader reader = log.reader()) {
@@ -161,33 +180,46 @@ class WalReaderTest {
             assertEquals(ForkNumber.FSM, record.blockFork(0));
             assertEquals(-1, record.blockNumber(2));
             assertEquals(100, record.blockRel(2));
-            assertTrue(assertThrows(DamagedDataException.class, () -> record.blockRel(1)).getMessage().endsWith("lsn=0/10028"));
-            assertThrows(DamagedDataException.class, () -> record.restoreImage(0, new UnsafeBuffer(new byte[8192])));
+            assertTrue(
+                    assertThrows(DamagedDataException.class, () -> record.blockRel(1))
+                            .getMessage()
+                            .endsWith("lsn=0/10028"));
+            assertThrows(
+                    DamagedDataException.class,
+                    () -> record.restoreImage(0, new UnsafeBuffer(new byte[8192])));
         }
     }
 
     @Test
     void missingDirectoryIsAMissingSegment() {
-        try (WalReader reader = new WalReader(disk, log.directory + "/nowhere", TimelineHistory.of(1), 1 << 20, 0)) {
+        try (WalReader reader =
+                new WalReader(
+                        disk, log.directory + "/nowhere", TimelineHistory.of(1), 1 << 20, 0)) {
             reader.begin(5L << 20);
             assertNull(reader.next());
             assertEquals(Reason.MISSING_SEGMENT, reader.end().reason());
-            assertTrue(reader.end().detail().contains("000000010000000000000005"), reader.end().detail());
+            assertTrue(
+                    reader.end().detail().contains("000000010000000000000005"),
+                    reader.end().detail());
         }
-        assertThrows(RefusedException.class, () -> new WalReader(disk, "x", TimelineHistory.of(1), 100_000, 0));
+        assertThrows(
+                RefusedException.class,
+                () -> new WalReader(disk, "x", TimelineHistory.of(1), 100_000, 0));
     }
 
     @Test
     void lastPositionsOfAllAreReadWithoutOverflow() throws IOException {
         try (WalReader reader = log.reader()) {
-            for (long lsn : new long[] {-1, -8, -WalLog.PAGE, -log.segmentSize + 40L, Long.MIN_VALUE}) {
+            for (long lsn :
+                    new long[] {-1, -8, -WalLog.PAGE, -log.segmentSize + 40L, Long.MIN_VALUE}) {
                 reader.begin(lsn);
                 assertNull(reader.next());
             }
             // The very last segment, with a record that would cross the end of all positions.
             UnsafeBuffer bytes = new UnsafeBuffer(new byte[log.segmentSize]);
             for (int at = 0; at < log.segmentSize; at += WalLog.PAGE) {
-                WalPageHeader.init(bytes, at, at - log.segmentSize, 1, log.segmentSize, WalLog.SYSTEM);
+                WalPageHeader.init(
+                        bytes, at, at - log.segmentSize, 1, log.segmentSize, WalLog.SYSTEM);
             }
             bytes.putInt(log.segmentSize - 64, 5000);
             bytes.putByte(log.segmentSize - 64 + 17, (byte) 10);
@@ -219,11 +251,15 @@ class WalReaderTest {
                     long before = threads.getCurrentThreadAllocatedBytes();
                     long sum = 0;
                     // Within the first segment, so that no file is opened in between.
-                    for (WalRecord record = reader.next(); record.endLsn() < 0x1F0000; record = reader.next()) {
+                    for (WalRecord record = reader.next();
+                            record.endLsn() < 0x1F0000;
+                            record = reader.next()) {
                         sum += record.data().capacity() + record.xid();
                         for (int id = 0; id <= record.maxBlockId(); id++) {
                             if (record.hasBlock(id)) {
-                                sum += record.blockData(id).capacity() + record.blockFork(id).ordinal();
+                                sum +=
+                                        record.blockData(id).capacity()
+                                                + record.blockFork(id).ordinal();
                                 if (record.hasImage(id)) {
                                     record.restoreImage(id, page);
                                 }

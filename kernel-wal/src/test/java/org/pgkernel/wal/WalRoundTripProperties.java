@@ -12,7 +12,8 @@ import net.jqwik.api.constraints.IntRange;
 class WalRoundTripProperties {
     /** WAL-1, WAL-6. */
     @Property(tries = 60)
-    void whateverIsWrittenIsReadBack(@ForAll long seed, @ForAll @IntRange(min = 1, max = 60) int count) {
+    void whateverIsWrittenIsReadBack(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 60) int count) {
         try (WalLog log = new WalLog(1 << 16)) {
             RandomRecords records = new RandomRecords(seed);
             List<WalLog.Copy> expected = new ArrayList<>();
@@ -34,7 +35,8 @@ class WalRoundTripProperties {
 
     /** WAL-7. */
     @Property(tries = 40)
-    void aSecondWriterContinuesWhereTheReaderEnded(@ForAll long seed, @ForAll @IntRange(min = 1, max = 30) int sessions) {
+    void aSecondWriterContinuesWhereTheReaderEnded(
+            @ForAll long seed, @ForAll @IntRange(min = 1, max = 30) int sessions) {
         try (WalLog log = new WalLog(1 << 16)) {
             RandomRecords records = new RandomRecords(seed);
             List<WalLog.Copy> expected = new ArrayList<>();
@@ -53,7 +55,8 @@ class WalRoundTripProperties {
 
     /** WAL-5. */
     @Property(tries = 30)
-    void readingStopsBeforeTheFirstRecordAtThePosition(@ForAll long seed, @ForAll @IntRange(min = 0, max = 200_000) int distance) {
+    void readingStopsBeforeTheFirstRecordAtThePosition(
+            @ForAll long seed, @ForAll @IntRange(min = 0, max = 200_000) int distance) {
         try (WalLog log = new WalLog(1 << 16)) {
             RandomRecords records = new RandomRecords(seed);
             List<WalLog.Copy> expected = new ArrayList<>();
@@ -70,7 +73,9 @@ class WalRoundTripProperties {
                 reader.begin(log.start);
                 assertEquals(expected, log.drain(reader));
                 EndOfWal.Reason reason = log.end.reason();
-                assertTrue(reason == EndOfWal.Reason.STOP_POSITION || expected.size() == 20, reason::toString);
+                assertTrue(
+                        reason == EndOfWal.Reason.STOP_POSITION || expected.size() == 20,
+                        reason::toString);
             }
         }
     }
@@ -81,6 +86,7 @@ class WalRoundTripProperties {
         long end = writer.append(records.next(maxData));
         assertEquals(lsn, writer.lastRecord());
         WalLog.Copy copy = records.expected;
-        return new WalLog.Copy(lsn, end, prev, copy.xid(), copy.rmid(), copy.info(), copy.data(), copy.blocks());
+        return new WalLog.Copy(
+                lsn, end, prev, copy.xid(), copy.rmid(), copy.info(), copy.data(), copy.blocks());
     }
 }

@@ -23,7 +23,10 @@ class WalSegmentNameTest {
     }
 
     @Property
-    void everyNameIsReadBack(@ForAll int timeline, @ForAll long lsn, @ForAll @IntRange(min = 20, max = 30) int shift) {
+    void everyNameIsReadBack(
+            @ForAll int timeline,
+            @ForAll long lsn,
+            @ForAll @IntRange(min = 20, max = 30) int shift) {
         int size = 1 << shift;
         assertTrue(WalSegmentName.isValidSegmentSize(size));
         WalSegmentName name = new WalSegmentName(timeline, WalSegmentName.segmentOf(lsn, size));
@@ -32,10 +35,16 @@ class WalSegmentNameTest {
 
     @Example
     void otherNamesAreNone() {
-        for (String name : new String[] {
-            "", "000000010000000000000001.partial", "00000001000000000000000g", "00000001000000000000000a", "00000002.history",
-            "000000010000000000000100", "00000001000000000000FFFF"
-        }) {
+        for (String name :
+                new String[] {
+                    "",
+                    "000000010000000000000001.partial",
+                    "00000001000000000000000g",
+                    "00000001000000000000000a",
+                    "00000002.history",
+                    "000000010000000000000100",
+                    "00000001000000000000FFFF"
+                }) {
             assertNull(WalSegmentName.parse(name, 16 << 20), name);
         }
         assertFalse(WalSegmentName.isValidSegmentSize(1 << 19));

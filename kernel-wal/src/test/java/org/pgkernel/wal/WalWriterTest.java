@@ -31,9 +31,11 @@ class WalWriterTest {
     }
 
     @Test
-    @DisplayName("R08: writing that starts in the middle of a segment's first page yields a correct long header")
+    @DisplayName(
+            "R08: writing that starts in the middle of a segment's first page yields a correct long header")
     void longHeaderWhenStartingInTheMiddleOfTheFirstPage() throws IOException {
-        for (byte[] existing : new byte[][] {null, new byte[0], new byte[log.segmentSize], garbage()}) {
+        for (byte[] existing :
+                new byte[][] {null, new byte[0], new byte[log.segmentSize], garbage()}) {
             Files.deleteIfExists(log.file(1, segmentTwo));
             if (existing != null) {
                 Files.write(log.file(1, segmentTwo), existing);
@@ -81,11 +83,15 @@ class WalWriterTest {
         assertEquals(3, log.read().size());
         assertTrue(Arrays.equals(before, log.bytes(log.segmentSize, before.length)));
         int used = (int) (log.endOfLastRecord - log.segmentSize);
-        assertTrue(Arrays.equals(new byte[WalLog.PAGE - used], log.bytes(log.endOfLastRecord, WalLog.PAGE - used)));
+        assertTrue(
+                Arrays.equals(
+                        new byte[WalLog.PAGE - used],
+                        log.bytes(log.endOfLastRecord, WalLog.PAGE - used)));
     }
 
     @Test
-    @DisplayName("R18: a new timeline's segment holds the old one up to the switch point and zeros after")
+    @DisplayName(
+            "R18: a new timeline's segment holds the old one up to the switch point and zeros after")
     void segmentIsCopiedUpToTheSwitchPoint() throws IOException {
         long switchPoint;
         long last;
@@ -96,12 +102,17 @@ class WalWriterTest {
             writer.append(WalLog.plain(100));
             writer.flush();
         }
-        WalWriter.copySegmentForNewTimeline(disk, log.directory.toString(), 1, 2, switchPoint, log.segmentSize);
+        WalWriter.copySegmentForNewTimeline(
+                disk, log.directory.toString(), 1, 2, switchPoint, log.segmentSize);
         byte[] copied = Files.readAllBytes(log.file(2, switchPoint));
         int length = (int) (switchPoint - log.segmentSize);
         assertEquals(log.segmentSize, copied.length);
-        assertTrue(Arrays.equals(log.bytes(log.segmentSize, length), Arrays.copyOf(copied, length)));
-        assertTrue(Arrays.equals(new byte[copied.length - length], Arrays.copyOfRange(copied, length, copied.length)));
+        assertTrue(
+                Arrays.equals(log.bytes(log.segmentSize, length), Arrays.copyOf(copied, length)));
+        assertTrue(
+                Arrays.equals(
+                        new byte[copied.length - length],
+                        Arrays.copyOfRange(copied, length, copied.length)));
         assertTrue(disk.syncs > 0);
         // A crash here: the old timeline is all there.
         assertEquals(3, log.read().size());
@@ -125,11 +136,15 @@ class WalWriterTest {
     }
 
     @Test
-    @DisplayName("R18: at a segment border the new timeline begins with an empty segment, whatever had its name")
+    @DisplayName(
+            "R18: at a segment border the new timeline begins with an empty segment, whatever had its name")
     void newTimelineAtASegmentBorderBeginsEmpty() throws IOException {
         Files.write(log.file(2, segmentTwo), garbage());
-        WalWriter.copySegmentForNewTimeline(disk, log.directory.toString(), 1, 2, segmentTwo, log.segmentSize);
-        assertTrue(Arrays.equals(new byte[log.segmentSize], Files.readAllBytes(log.file(2, segmentTwo))));
+        WalWriter.copySegmentForNewTimeline(
+                disk, log.directory.toString(), 1, 2, segmentTwo, log.segmentSize);
+        assertTrue(
+                Arrays.equals(
+                        new byte[log.segmentSize], Files.readAllBytes(log.file(2, segmentTwo))));
     }
 
     @Test
@@ -149,7 +164,10 @@ class WalWriterTest {
         assertThrows(KernelStoppedException.class, () -> copyAt(log.start + 100));
         disk.failSyncs = false;
         disk.readableBytes = 100;
-        assertTrue(assertThrows(DamagedDataException.class, () -> copyAt(log.start + 100)).getMessage().contains("file="));
+        assertTrue(
+                assertThrows(DamagedDataException.class, () -> copyAt(log.start + 100))
+                        .getMessage()
+                        .contains("file="));
         disk.readableBytes = Long.MAX_VALUE;
         assertThrows(DamagedDataException.class, () -> copyAt(segmentTwo + 100));
         assertFalse(Files.exists(log.file(2, log.start)));
@@ -158,7 +176,8 @@ class WalWriterTest {
     }
 
     private void copyAt(long switchPoint) {
-        WalWriter.copySegmentForNewTimeline(disk, log.directory.toString(), 1, 2, switchPoint, log.segmentSize);
+        WalWriter.copySegmentForNewTimeline(
+                disk, log.directory.toString(), 1, 2, switchPoint, log.segmentSize);
     }
 
     @Test
@@ -174,7 +193,8 @@ class WalWriterTest {
             assertThrows(KernelStoppedException.class, () -> writer.append(WalLog.plain(1)));
         }
         for (int segment = 1; segment <= 3; segment++) {
-            assertEquals(log.segmentSize, Files.size(log.file(1, (long) segment * log.segmentSize)));
+            assertEquals(
+                    log.segmentSize, Files.size(log.file(1, (long) segment * log.segmentSize)));
         }
         assertFalse(Files.exists(log.file(1, 4L * log.segmentSize)));
     }
@@ -238,13 +258,19 @@ class WalWriterTest {
         assertEquals(log.segmentSize, Files.size(log.file(1, segmentTwo)));
     }
 
-    /** WAL-9: a lost attempt's record that happens to stand right where a page-exact log ends, with the right back-link, is not its continuation. */
+    /**
+     * WAL-9: a lost attempt's record that happens to stand right where a page-exact log ends, with
+     * the right back-link, is not its continuation.
+     */
     @Test
     void whatStandsBehindALogThatEndsWithItsPageIsNotReadOn() {
         for (boolean atSegmentEnd : new boolean[] {false, true}) {
             try (WalLog other = new WalLog(1 << 16)) {
-                long border = atSegmentEnd ? 2L * other.segmentSize : other.segmentSize + WalLog.PAGE;
-                int length = (int) (border - other.start) - (atSegmentEnd ? 7 * WalPageHeader.SHORT_SIZE : 0);
+                long border =
+                        atSegmentEnd ? 2L * other.segmentSize : other.segmentSize + WalLog.PAGE;
+                int length =
+                        (int) (border - other.start)
+                                - (atSegmentEnd ? 7 * WalPageHeader.SHORT_SIZE : 0);
                 long stale;
                 try (WalWriter writer = other.writer()) {
                     assertEquals(border, writer.append(WalLog.ofTotalLength(length)));
@@ -274,14 +300,17 @@ class WalWriterTest {
             assertEquals(end + 24, writer.nextRecordLsn());
         }
         assertThrows(RefusedException.class, () -> log.writer(1, segmentTwo + 24, log.start, 0));
-        assertThrows(RefusedException.class, () -> log.writer(1, segmentTwo + WalLog.PAGE + 16, log.start, 0));
+        assertThrows(
+                RefusedException.class,
+                () -> log.writer(1, segmentTwo + WalLog.PAGE + 16, log.start, 0));
         assertThrows(RefusedException.class, () -> log.writer(1, log.start + 4, 0, 0));
     }
 
     @Test
     void lengthsBeyondTheFormatAreRefused() {
         UnsafeBuffer bytes = new UnsafeBuffer(new byte[65_536]);
-        WalRecordBuilder builder = new WalRecordBuilder().begin(10, 0, 0).block(0, 1, 2, 3, ForkNumber.MAIN, 0, 0);
+        WalRecordBuilder builder =
+                new WalRecordBuilder().begin(10, 0, 0).block(0, 1, 2, 3, ForkNumber.MAIN, 0, 0);
         builder.blockData(0, bytes, 0, 65_535);
         assertThrows(RefusedException.class, () -> builder.blockData(0, bytes, 0, 1));
     }
@@ -293,6 +322,8 @@ class WalWriterTest {
     }
 
     private List<String> temporaries() {
-        return disk.list(log.directory.toString()).stream().filter(name -> name.startsWith("xlogtemp")).toList();
+        return disk.list(log.directory.toString()).stream()
+                .filter(name -> name.startsWith("xlogtemp"))
+                .toList();
     }
 }

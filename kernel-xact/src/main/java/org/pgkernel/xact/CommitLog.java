@@ -73,9 +73,10 @@ final class CommitLog {
     }
 
     /**
-     * Sets the final status of a transaction and of its subtransactions, in the order that shows a reader at any moment either none or
-     * all of them committed: subtransactions on other pages first become "subcommitted", the page with the parent decides, the others
-     * follow. (PostgreSQL: TransactionIdSetTreeStatus.)
+     * Sets the final status of a transaction and of its subtransactions, in the order that shows a
+     * reader at any moment either none or all of them committed: subtransactions on other pages
+     * first become "subcommitted", the page with the parent decides, the others follow.
+     * (PostgreSQL: TransactionIdSetTreeStatus.)
      *
      * @param subxids buffer with {@code count} xids from {@code offset} on
      */
@@ -124,7 +125,10 @@ final class CommitLog {
         }
     }
 
-    /** In replay the final state may be there already; it is not set back to the intermediate one. (PostgreSQL: TransactionIdSetStatusBit.) */
+    /**
+     * In replay the final state may be there already; it is not set back to the intermediate one.
+     * (PostgreSQL: TransactionIdSetStatusBit.)
+     */
     private void setStatus(int slot, int xid, int status) {
         UnsafeBuffer memory = slru.memory();
         int at = Slru.offset(slot) + indexOf(xid) / 4;
@@ -149,8 +153,9 @@ final class CommitLog {
     }
 
     /**
-     * Zeroes what lies past the next xid on its page: subtransaction commits reach the log without WAL, so the page may hold the status of
-     * xids that will be assigned again. (PostgreSQL: TrimCLOG.)
+     * Zeroes what lies past the next xid on its page: subtransaction commits reach the log without
+     * WAL, so the page may hold the status of xids that will be assigned again. (PostgreSQL:
+     * TrimCLOG.)
      */
     void trim(int nextXid) {
         if (indexOf(nextXid) == 0) {

@@ -7,7 +7,8 @@ import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.disk.Disk;
 
 /**
- * When each transaction committed, and from which replication origin, in {@code pg_commit_ts}; only while track_commit_timestamp is on.
+ * When each transaction committed, and from which replication origin, in {@code pg_commit_ts}; only
+ * while track_commit_timestamp is on.
  *
  * <pre>
  *   819 entries of 10 bytes a page, then 2 unused: time 8 (microseconds since 2000-01-01), origin 2
@@ -54,8 +55,9 @@ final class CommitTimestampLog {
     }
 
     /**
-     * Begins tracking. The page of the next xid is made if it does not exist, but not before the log is used: turning it on must not write
-     * as long as recovery may still refuse the cluster. (PostgreSQL: ActivateCommitTs.)
+     * Begins tracking. The page of the next xid is made if it does not exist, but not before the
+     * log is used: turning it on must not write as long as recovery may still refuse the cluster.
+     * (PostgreSQL: ActivateCommitTs.)
      */
     void activate(XactCounters counters) {
         if (active) {
@@ -97,14 +99,20 @@ final class CommitTimestampLog {
         }
     }
 
-    /** Redo of a truncation; the sanity check on the latest page is bypassed, as in PostgreSQL. (PostgreSQL: commit_ts_redo.) */
+    /**
+     * Redo of a truncation; the sanity check on the latest page is bypassed, as in PostgreSQL.
+     * (PostgreSQL: commit_ts_redo.)
+     */
     void truncate(int page) {
         writePending();
         slru.latestPage(page);
         slru.truncate(page);
     }
 
-    /** Stores the commit time of a transaction and its subtransactions; nothing when tracking is off. (PostgreSQL: TransactionTreeSetCommitTsData.) */
+    /**
+     * Stores the commit time of a transaction and its subtransactions; nothing when tracking is
+     * off. (PostgreSQL: TransactionTreeSetCommitTsData.)
+     */
     void setTree(
             int xid,
             DirectBuffer subxids,
@@ -132,8 +140,7 @@ final class CommitTimestampLog {
             int slot = slru.readPage(pageOf(xid));
             UnsafeBuffer memory = slru.memory();
             int at =
-                    Slru.offset(slot)
-                            + Integer.remainderUnsigned(xid, XACTS_PER_PAGE) * ENTRY_SIZE;
+                    Slru.offset(slot) + Integer.remainderUnsigned(xid, XACTS_PER_PAGE) * ENTRY_SIZE;
             memory.putLong(at, time);
             memory.putShort(at + 8, (short) origin);
             slru.markDirty(slot);

@@ -6,8 +6,9 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.disk.Disk;
 
 /**
- * Multixacts: sets of transactions that hold or held a row lock together. {@code pg_multixact/offsets} maps a multixact id to the place
- * of its first member, {@code pg_multixact/members} holds the members.
+ * Multixacts: sets of transactions that hold or held a row lock together. {@code
+ * pg_multixact/offsets} maps a multixact id to the place of its first member, {@code
+ * pg_multixact/members} holds the members.
  *
  * <pre>
  *   offsets page: 2048 times 4 bytes, the member offset of multixact page*2048 + i
@@ -71,7 +72,10 @@ final class MultiXactLog {
         return memberPageOf(offset) / Slru.PAGES_PER_SEGMENT;
     }
 
-    /** Where in the page the lock modes of the member's group begin. (PostgreSQL: MXOffsetToFlagsOffset.) */
+    /**
+     * Where in the page the lock modes of the member's group begin. (PostgreSQL:
+     * MXOffsetToFlagsOffset.)
+     */
     static int groupOffset(int offset) {
         return Integer.remainderUnsigned(offset >>> 2, GROUPS_PER_PAGE) * GROUP_SIZE;
     }
@@ -143,7 +147,8 @@ final class MultiXactLog {
                 int base = Slru.offset(slot);
                 memory.putInt(base + xidOffset(member), list.getInt(at + i * 8));
                 memory.putByte(
-                        base + groupOffset(member) + (member & 3), (byte) list.getInt(at + i * 8 + 4));
+                        base + groupOffset(member) + (member & 3),
+                        (byte) list.getInt(at + i * 8 + 4));
             }
         }
     }
@@ -153,7 +158,9 @@ final class MultiXactLog {
         synchronized (offsets) {
             int slot = offsets.readPage(offsetPageOf(multi));
             return offsets.memory()
-                    .getInt(Slru.offset(slot) + Integer.remainderUnsigned(multi, OFFSETS_PER_PAGE) * 4);
+                    .getInt(
+                            Slru.offset(slot)
+                                    + Integer.remainderUnsigned(multi, OFFSETS_PER_PAGE) * 4);
         }
     }
 
@@ -172,8 +179,9 @@ final class MultiXactLog {
     }
 
     /**
-     * Removes the members segments from the old first member's to before the new one's, then the offsets segments before the new oldest
-     * multixact. (PostgreSQL: PerformMembersTruncation, PerformOffsetsTruncation.)
+     * Removes the members segments from the old first member's to before the new one's, then the
+     * offsets segments before the new oldest multixact. (PostgreSQL: PerformMembersTruncation,
+     * PerformOffsetsTruncation.)
      */
     void truncate(int newOldestMulti, int oldestOffset, int newOldestOffset) {
         int last = memberSegmentOf(-1);
@@ -202,7 +210,8 @@ final class MultiXactLog {
         }
         int memberPage = memberPageOf(nextOffset);
         members.latestPage(memberPage);
-        // The first group of a page is not trimmed: PostgreSQL looks at the group's place, not the member's.
+        // The first group of a page is not trimmed: PostgreSQL looks at the group's place, not the
+        // member's.
         if (groupOffset(nextOffset) != 0) {
             synchronized (members) {
                 int slot = members.readPage(memberPage);

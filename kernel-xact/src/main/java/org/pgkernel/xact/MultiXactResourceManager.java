@@ -6,7 +6,10 @@ import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
-/** New pages, new multixacts and truncation of pg_multixact. (PostgreSQL: multixact_redo, multixact.c.) */
+/**
+ * New pages, new multixacts and truncation of pg_multixact. (PostgreSQL: multixact_redo,
+ * multixact.c.)
+ */
 final class MultiXactResourceManager implements ResourceManager {
     static final int ZERO_OFF_PAGE = 0x00;
     static final int ZERO_MEM_PAGE = 0x10;
@@ -57,13 +60,11 @@ final class MultiXactResourceManager implements ResourceManager {
         switch (record.type()) {
             case ZERO_OFF_PAGE -> {
                 Damage.requireLength(name(), record, type, 4);
-                log.zeroOffsetsPageNow(
-                        Damage.page(name(), record, type, log.offsets().maxPage()));
+                log.zeroOffsetsPageNow(Damage.page(name(), record, type, log.offsets().maxPage()));
             }
             case ZERO_MEM_PAGE -> {
                 Damage.requireLength(name(), record, type, 4);
-                log.zeroMembersPageNow(
-                        Damage.page(name(), record, type, log.members().maxPage()));
+                log.zeroMembersPageNow(Damage.page(name(), record, type, log.members().maxPage()));
             }
             case CREATE_ID -> create(record, type);
             case TRUNCATE_ID -> truncate(record, type);
@@ -98,7 +99,10 @@ final class MultiXactResourceManager implements ResourceManager {
         counters.advancePastXid(latest);
     }
 
-    /** database of the oldest multixact 4, offsets to remove from 4 and to 4, members to remove from 4 and to 4. */
+    /**
+     * database of the oldest multixact 4, offsets to remove from 4 and to 4, members to remove from
+     * 4 and to 4.
+     */
     private void truncate(WalRecord record, String type) {
         Damage.requireLength(name(), record, type, TRUNCATE_SIZE);
         DirectBuffer data = record.data();

@@ -14,11 +14,13 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 
 /**
- * A log of small fixed-size entries in pages of 8192 bytes and segment files of 32 pages, cached in a few slots with the least recently
- * used page replaced. The pages have no header: every byte belongs to the entries.
+ * A log of small fixed-size entries in pages of 8192 bytes and segment files of 32 pages, cached in
+ * a few slots with the least recently used page replaced. The pages have no header: every byte
+ * belongs to the entries.
  *
- * <p>Control lock: the monitor of this object. The methods that hand out a slot expect the caller to hold it for as long as it uses the
- * slot. Nothing here allocates unless a page is read, written or a file removed. (PostgreSQL: slru.c.)
+ * <p>Control lock: the monitor of this object. The methods that hand out a slot expect the caller
+ * to hold it for as long as it uses the slot. Nothing here allocates unless a page is read, written
+ * or a file removed. (PostgreSQL: slru.c.)
  */
 final class Slru {
     static final int PAGES_PER_SEGMENT = 32;
@@ -50,7 +52,8 @@ final class Slru {
      * @param directory absolute path of the log's directory
      * @param slots pages kept in memory
      * @param maxPage the highest page number there can be
-     * @param durable false for a log whose content is worthless after a crash: it is written at checkpoints but never synced
+     * @param durable false for a log whose content is worthless after a crash: it is written at
+     *     checkpoints but never synced
      */
     Slru(Disk disk, String directory, int slots, int maxPage, boolean durable, PageOrder order) {
         this.disk = disk;
@@ -68,7 +71,9 @@ final class Slru {
         Arrays.fill(pageOf, NO_PAGE);
     }
 
-    /** The order of pages, modulo the number space of the log's keys. (PostgreSQL: PagePrecedes.) */
+    /**
+     * The order of pages, modulo the number space of the log's keys. (PostgreSQL: PagePrecedes.)
+     */
     @FunctionalInterface
     interface PageOrder {
         boolean precedes(int page1, int page2);
@@ -108,10 +113,12 @@ final class Slru {
     }
 
     /**
-     * The slot that holds the page, read if it was not in memory. In recovery a page whose file does not exist reads as zeros: redo may set
-     * the status of transactions whose segment was removed later. (PostgreSQL: SimpleLruReadPage, SlruPhysicalReadPage.)
+     * The slot that holds the page, read if it was not in memory. In recovery a page whose file
+     * does not exist reads as zeros: redo may set the status of transactions whose segment was
+     * removed later. (PostgreSQL: SimpleLruReadPage, SlruPhysicalReadPage.)
      *
-     * @throws DamagedDataException when the file ends before the page, or does not exist outside recovery
+     * @throws DamagedDataException when the file ends before the page, or does not exist outside
+     *     recovery
      */
     int readPage(int page) {
         assert Thread.holdsLock(this);
@@ -131,7 +138,10 @@ final class Slru {
         return slot;
     }
 
-    /** A slot with the page as zeros, dirty, whatever was there before; it becomes the latest page. (PostgreSQL: SimpleLruZeroPage.) */
+    /**
+     * A slot with the page as zeros, dirty, whatever was there before; it becomes the latest page.
+     * (PostgreSQL: SimpleLruZeroPage.)
+     */
     int zeroPage(int page) {
         assert Thread.holdsLock(this);
         checkPage(page);
@@ -147,7 +157,10 @@ final class Slru {
         return slot;
     }
 
-    /** Writes the slot's page if dirty; creates the file when there is none. (PostgreSQL: SimpleLruWritePage.) */
+    /**
+     * Writes the slot's page if dirty; creates the file when there is none. (PostgreSQL:
+     * SimpleLruWritePage.)
+     */
     void writePage(int slot) {
         assert Thread.holdsLock(this);
         if (dirty[slot]) {
@@ -167,8 +180,8 @@ final class Slru {
     }
 
     /**
-     * Writes every dirty page and, in a durable log, syncs the written files and the directory. (PostgreSQL: SimpleLruWriteAll; the syncs
-     * are ProcessSyncRequests' there.)
+     * Writes every dirty page and, in a durable log, syncs the written files and the directory.
+     * (PostgreSQL: SimpleLruWriteAll; the syncs are ProcessSyncRequests' there.)
      *
      * @throws KernelStoppedException when a sync fails
      */
@@ -193,14 +206,18 @@ final class Slru {
             disk.syncDirectory(directory);
         } catch (DiskException e) {
             throw new KernelStoppedException(
-                    "a transaction log could not be made durable: " + e.getMessage() + " file=" + directory, e);
+                    "a transaction log could not be made durable: "
+                            + e.getMessage()
+                            + " file="
+                            + directory,
+                    e);
         }
         unsyncedCount = 0;
     }
 
     /**
-     * Removes the segments that lie wholly before the page. Does nothing when the latest page does: the numbers have wrapped.
-     * (PostgreSQL: SimpleLruTruncate.)
+     * Removes the segments that lie wholly before the page. Does nothing when the latest page does:
+     * the numbers have wrapped. (PostgreSQL: SimpleLruTruncate.)
      *
      * @return false if nothing was done because of an apparent wraparound
      */
@@ -236,7 +253,10 @@ final class Slru {
         unlink(segment);
     }
 
-    /** Removes every segment file; pages in memory stay, as in PostgreSQL. (PostgreSQL: SlruScanDirCbDeleteAll.) */
+    /**
+     * Removes every segment file; pages in memory stay, as in PostgreSQL. (PostgreSQL:
+     * SlruScanDirCbDeleteAll.)
+     */
     synchronized void deleteAllFiles() {
         List<String> names = disk.list(directory);
         for (int i = 0; i < names.size(); i++) {
@@ -247,14 +267,20 @@ final class Slru {
         }
     }
 
-    /** True if both ends of the segment precede the cutoff: neither the cutoff nor the wrap point falls inside. (PostgreSQL: SlruMayDeleteSegment.) */
+    /**
+     * True if both ends of the segment precede the cutoff: neither the cutoff nor the wrap point
+     * falls inside. (PostgreSQL: SlruMayDeleteSegment.)
+     */
     boolean mayDelete(int segment, int cutoffPage) {
         int first = segment * PAGES_PER_SEGMENT;
         return order.precedes(first, cutoffPage)
                 && order.precedes(first + PAGES_PER_SEGMENT - 1, cutoffPage);
     }
 
-    /** The file's name: the segment number in hexadecimal, four digits or more. (PostgreSQL: SlruFileName.) */
+    /**
+     * The file's name: the segment number in hexadecimal, four digits or more. (PostgreSQL:
+     * SlruFileName.)
+     */
     String path(int segment) {
         return directory + "/" + String.format(Locale.ROOT, "%04X", segment);
     }
@@ -268,7 +294,10 @@ final class Slru {
         return -1;
     }
 
-    /** An empty slot, else the least recently used one but the latest page's, written if dirty. (PostgreSQL: SlruSelectLRUPage.) */
+    /**
+     * An empty slot, else the least recently used one but the latest page's, written if dirty.
+     * (PostgreSQL: SlruSelectLRUPage.)
+     */
     private int freeSlot() {
         int best = -1;
         for (int slot = 0; slot < slots; slot++) {
@@ -300,7 +329,10 @@ final class Slru {
             long offset = (long) (page % PAGES_PER_SEGMENT) * Page.SIZE;
             if (file.read(address + offset(slot), Page.SIZE, offset) != Page.SIZE) {
                 throw new DamagedDataException(
-                        "a transaction log file ends before its page. file=" + path + " page=" + page);
+                        "a transaction log file ends before its page. file="
+                                + path
+                                + " page="
+                                + page);
             }
         }
     }

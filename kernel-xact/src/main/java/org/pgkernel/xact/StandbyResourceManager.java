@@ -4,7 +4,10 @@ import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
-/** Records for sessions that read during recovery. There are none, so nothing is to be done. (PostgreSQL: standby_redo with STANDBY_DISABLED.) */
+/**
+ * Records for sessions that read during recovery. There are none, so nothing is to be done.
+ * (PostgreSQL: standby_redo with STANDBY_DISABLED.)
+ */
 final class StandbyResourceManager implements ResourceManager {
     static final int LOCK = 0x00;
     static final int RUNNING_XACTS = 0x10;

@@ -5,8 +5,9 @@ import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.disk.Disk;
 
 /**
- * The parent of each subtransaction, four bytes each, in {@code pg_subtrans}. Nothing of it is needed after a crash: it is never synced,
- * and start-up zeroes the pages in use. (PostgreSQL: subtrans.c.)
+ * The parent of each subtransaction, four bytes each, in {@code pg_subtrans}. Nothing of it is
+ * needed after a crash: it is never synced, and start-up zeroes the pages in use. (PostgreSQL:
+ * subtrans.c.)
  */
 final class SubTransLog {
     static final int XACTS_PER_PAGE = Page.SIZE / 4;
@@ -38,7 +39,10 @@ final class SubTransLog {
         return XidPages.precedes(page1, page2, XACTS_PER_PAGE);
     }
 
-    /** Zeroes the pages from the oldest running xid's to the next xid's. (PostgreSQL: StartupSUBTRANS.) */
+    /**
+     * Zeroes the pages from the oldest running xid's to the next xid's. (PostgreSQL:
+     * StartupSUBTRANS.)
+     */
     void startup(int oldestActiveXid, int nextXid) {
         synchronized (slru) {
             int page = pageOf(oldestActiveXid);
@@ -51,7 +55,9 @@ final class SubTransLog {
         }
     }
 
-    /** Removes the segments that no running transaction can ask for. (PostgreSQL: TruncateSUBTRANS.) */
+    /**
+     * Removes the segments that no running transaction can ask for. (PostgreSQL: TruncateSUBTRANS.)
+     */
     void truncate(int oldestRunningXid) {
         slru.truncate(pageOf(TransactionId.retreat(oldestRunningXid)));
     }

@@ -8,8 +8,9 @@ import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * Commits and aborts: sets the status of the transaction and its subtransactions and removes the files of the relations that the record
- * lists. Records of prepared transactions are not covered. (PostgreSQL: xact_redo, xact.c.)
+ * Commits and aborts: sets the status of the transaction and its subtransactions and removes the
+ * files of the relations that the record lists. Records of prepared transactions are not covered.
+ * (PostgreSQL: xact_redo, xact.c.)
  */
 final class TransactionResourceManager implements ResourceManager {
     static final int OPCODE_MASK = 0x70;
@@ -84,13 +85,7 @@ final class TransactionResourceManager implements ResourceManager {
         advance(xid, data);
         long time = parsed.has(XactRecord.HAS_ORIGIN) ? parsed.originTime : parsed.time;
         commitTimestamps.setTree(
-                xid,
-                data,
-                parsed.subxactsOffset,
-                parsed.subxacts,
-                time,
-                record.origin(),
-                counters);
+                xid, data, parsed.subxactsOffset, parsed.subxacts, time, record.origin(), counters);
         commitLog.setTreeStatus(
                 xid, data, parsed.subxactsOffset, parsed.subxacts, CommitLog.COMMITTED);
         dropFiles(record, context);
@@ -114,8 +109,7 @@ final class TransactionResourceManager implements ResourceManager {
         if (!TransactionId.isNormal(record.xid())) {
             throw damaged(record, "it has no transaction id");
         }
-        String problem =
-                parsed.parse(record.info(), record.data(), record.dataLength(), isCommit);
+        String problem = parsed.parse(record.info(), record.data(), record.dataLength(), isCommit);
         if (problem != null) {
             throw damaged(record, problem);
         }
@@ -134,8 +128,9 @@ final class TransactionResourceManager implements ResourceManager {
     }
 
     /**
-     * There is no way back once a file is gone, so the minimum recovery point covers the record first. Dropped statistics have no effect
-     * but that flush: statistics are thrown away after a crash. (PostgreSQL: xact_redo_commit.)
+     * There is no way back once a file is gone, so the minimum recovery point covers the record
+     * first. Dropped statistics have no effect but that flush: statistics are thrown away after a
+     * crash. (PostgreSQL: xact_redo_commit.)
      */
     private void dropFiles(WalRecord record, RedoContext context) {
         if (parsed.relations > 0) {

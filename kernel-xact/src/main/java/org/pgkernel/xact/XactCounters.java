@@ -18,7 +18,10 @@ final class XactCounters implements RecoveredCounters {
     private boolean trackCommitTimestamp;
     private CommitTimestampLog commitTimestamps;
 
-    /** Gives the log that {@link #trackCommitTimestamp} turns on and off; before that the setting is only remembered. */
+    /**
+     * Gives the log that {@link #trackCommitTimestamp} turns on and off; before that the setting is
+     * only remembered.
+     */
     void attach(CommitTimestampLog log) {
         commitTimestamps = log;
         if (trackCommitTimestamp) {
@@ -141,7 +144,10 @@ final class XactCounters implements RecoveredCounters {
         newestCommitTsXid = newest;
     }
 
-    /** With no prepared transactions nothing runs once replay has ended. (PostgreSQL: PrescanPreparedTransactions.) */
+    /**
+     * With no prepared transactions nothing runs once replay has ended. (PostgreSQL:
+     * PrescanPreparedTransactions.)
+     */
     @Override
     public int oldestActiveXid() {
         return TransactionId.xidOf(nextFullXid);

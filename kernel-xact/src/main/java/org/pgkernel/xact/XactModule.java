@@ -53,7 +53,10 @@ final class XactModule implements RecoveryModule, CheckpointParticipant {
         counters.attach(commitTimestamps);
     }
 
-    /** Prepared transactions of earlier than the redo point live in files. (PostgreSQL: restoreTwoPhaseData.) */
+    /**
+     * Prepared transactions of earlier than the redo point live in files. (PostgreSQL:
+     * restoreTwoPhaseData.)
+     */
     private void refusePreparedTransactions() {
         String directory = dataDirectory + "/pg_twophase";
         for (String name : disk.list(directory)) {
@@ -112,8 +115,9 @@ final class XactModule implements RecoveryModule, CheckpointParticipant {
     }
 
     /**
-     * Writes the logs in PostgreSQL's order. After recovery the segments of pg_subtrans that nobody can ask for go as well: PostgreSQL
-     * removes them right after the checkpoint, which makes no difference since nothing of that log outlives a crash.
+     * Writes the logs in PostgreSQL's order. After recovery the segments of pg_subtrans that nobody
+     * can ask for go as well: PostgreSQL removes them right after the checkpoint, which makes no
+     * difference since nothing of that log outlives a crash.
      */
     @Override
     public void checkpoint(long redoLsn) {

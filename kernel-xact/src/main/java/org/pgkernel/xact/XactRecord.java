@@ -3,8 +3,9 @@ package org.pgkernel.xact;
 import org.agrona.DirectBuffer;
 
 /**
- * A commit or abort record taken apart. Reused: {@link #parse} overwrites the fields, which are numbers and offsets into the record's main
- * data; nothing is copied. Everything is little-endian and need not be aligned.
+ * A commit or abort record taken apart. Reused: {@link #parse} overwrites the fields, which are
+ * numbers and offsets into the record's main data; nothing is copied. Everything is little-endian
+ * and need not be aligned.
  *
  * <pre>
  *   xact_time 8

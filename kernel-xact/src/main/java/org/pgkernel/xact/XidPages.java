@@ -7,8 +7,9 @@ final class XidPages {
     private XidPages() {}
 
     /**
-     * True if every xid of {@code page1} is logically earlier than every xid of {@code page2}. Both are shifted past the special xids,
-     * which are not ordered modulo 2^32. (PostgreSQL: CLOGPagePrecedes, SubTransPagePrecedes, CommitTsPagePrecedes.)
+     * True if every xid of {@code page1} is logically earlier than every xid of {@code page2}. Both
+     * are shifted past the special xids, which are not ordered modulo 2^32. (PostgreSQL:
+     * CLOGPagePrecedes, SubTransPagePrecedes, CommitTsPagePrecedes.)
      */
     static boolean precedes(int page1, int page2, int xidsPerPage) {
         int xid1 = page1 * xidsPerPage + TransactionId.FIRST_NORMAL + 1;

@@ -25,11 +25,17 @@ import org.pgkernel.base.disk.PosixDisk;
 
 class CommitLogProperties {
     private static final int[] STARTS = {
-        3, CommitLog.XACTS_PER_PAGE - 50, 1 << 31, (1 << 31) - 60, -60, -CommitLog.XACTS_PER_PAGE * 2
+        3,
+        CommitLog.XACTS_PER_PAGE - 50,
+        1 << 31,
+        (1 << 31) - 60,
+        -60,
+        -CommitLog.XACTS_PER_PAGE * 2
     };
 
     @Property(tries = 60)
-    @Label("C23: the log tells what a plain map tells, across pages and the wrap, through little memory and a restart")
+    @Label(
+            "C23: the log tells what a plain map tells, across pages and the wrap, through little memory and a restart")
     void logEqualsModel(@ForAll @IntRange(min = 0, max = 5) int where, @ForAll long seed)
             throws IOException {
         Path directory = Files.createTempDirectory("clog");
@@ -108,7 +114,8 @@ class CommitLogProperties {
     }
 
     @Property
-    @Label("C23: no segment is removed that holds the status of an xid from the oldest needed to the newest that may be assigned")
+    @Label(
+            "C23: no segment is removed that holds the status of an xid from the oldest needed to the newest that may be assigned")
     void truncationKeepsEveryNeededSegment(
             @ForAll int oldest,
             @ForAll @LongRange(min = 0, max = 0x7FFFFFFFL - 1) long span,
@@ -119,11 +126,16 @@ class CommitLogProperties {
         Slru slru = new CommitLog(new PosixDisk(), "unused", 2).slru();
         assertFalse(
                 slru.mayDelete(CommitLog.pageOf(needed) / Slru.PAGES_PER_SEGMENT, cutoff),
-                () -> "oldest " + Integer.toUnsignedString(oldestXid) + " needed " + Integer.toUnsignedString(needed));
+                () ->
+                        "oldest "
+                                + Integer.toUnsignedString(oldestXid)
+                                + " needed "
+                                + Integer.toUnsignedString(needed));
     }
 
     @Property
-    @Label("C23: a segment that lies wholly before the oldest needed xid, and not by half the number space, is removed")
+    @Label(
+            "C23: a segment that lies wholly before the oldest needed xid, and not by half the number space, is removed")
     void truncationRemovesWhatIsNotNeeded(
             @ForAll int oldest, @ForAll @LongRange(min = 2, max = 2000) long segmentsBefore) {
         int cutoff = CommitLog.pageOf(oldest);

@@ -9,7 +9,9 @@ import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DiskException;
 
-/** The real disk, with a list of the syncs that were asked for and a switch that makes them fail. */
+/**
+ * The real disk, with a list of the syncs that were asked for and a switch that makes them fail.
+ */
 final class RecordingDisk {
     final List<String> syncs = new ArrayList<>();
     boolean failSyncs;

@@ -74,8 +74,7 @@ class SlruTest {
     void fileThatEndsBeforeThePageIsDamagedEvenInRecovery() throws IOException {
         Files.write(file("0000"), new byte[8192 * 3 - 1]);
         assertEquals(0, valueOf(slru, 1));
-        DamagedDataException e =
-                assertThrows(DamagedDataException.class, () -> valueOf(slru, 2));
+        DamagedDataException e = assertThrows(DamagedDataException.class, () -> valueOf(slru, 2));
         assertTrue(e.getMessage().contains("file=" + file("0000")), e.getMessage());
     }
 
@@ -85,7 +84,8 @@ class SlruTest {
         zero(slru, 34, true);
         assertEquals(32 * 8192, Files.size(file("0000")));
         assertEquals(3 * 8192, Files.size(file("0001")));
-        assertTrue(slru.physicalPageExists(32), "the hole before a written page is part of the file");
+        assertTrue(
+                slru.physicalPageExists(32), "the hole before a written page is part of the file");
         assertFalse(slru.physicalPageExists(35));
         assertFalse(slru.physicalPageExists(64));
     }
@@ -164,7 +164,8 @@ class SlruTest {
     @Test
     void checkpointSyncsEveryWrittenFileOnceAndTheDirectory() {
         RecordingDisk disk = new RecordingDisk();
-        Slru durable = new Slru(disk.disk, directory.toString(), 4, MAX_PAGE, true, (a, b) -> a < b);
+        Slru durable =
+                new Slru(disk.disk, directory.toString(), 4, MAX_PAGE, true, (a, b) -> a < b);
         zero(durable, 0, true);
         zero(durable, 1, false);
         zero(durable, 40, true);
@@ -193,11 +194,11 @@ class SlruTest {
     @Test
     void failedSyncStopsTheKernel() {
         RecordingDisk disk = new RecordingDisk();
-        Slru durable = new Slru(disk.disk, directory.toString(), 4, MAX_PAGE, true, (a, b) -> a < b);
+        Slru durable =
+                new Slru(disk.disk, directory.toString(), 4, MAX_PAGE, true, (a, b) -> a < b);
         zero(durable, 0, false);
         disk.failSyncs = true;
-        KernelStoppedException e =
-                assertThrows(KernelStoppedException.class, durable::checkpoint);
+        KernelStoppedException e = assertThrows(KernelStoppedException.class, durable::checkpoint);
         assertFalse(e.mayRetry());
     }
 

@@ -257,8 +257,7 @@ class TransactionLogsTest {
     @Test
     void preparedTransactionsAreRefusedBeforeAnythingIsWritten() throws IOException {
         Files.write(directory.resolve("pg_twophase/00000123"), new byte[10]);
-        RefusedException e =
-                assertThrows(RefusedException.class, () -> module.beforeRedo(null));
+        RefusedException e = assertThrows(RefusedException.class, () -> module.beforeRedo(null));
         assertTrue(e.getMessage().contains("pg_twophase/00000123"), e.getMessage());
     }
 

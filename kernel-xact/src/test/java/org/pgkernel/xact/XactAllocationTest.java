@@ -18,7 +18,10 @@ class XactAllocationTest {
 
     @TempDir Path directory;
 
-    /** Bytes of the best run; interpreted code allocates what compiled code does not, so it is run until it is compiled. */
+    /**
+     * Bytes of the best run; interpreted code allocates what compiled code does not, so it is run
+     * until it is compiled.
+     */
     static long bytesOfWarm(Runnable round) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long end = System.nanoTime() + 15_000_000_000L;
@@ -49,7 +52,8 @@ class XactAllocationTest {
                                 record.parse(0, data, 64, true);
                                 module.commitLog()
                                         .setTreeStatus(99 + i, subxids, 0, 10, CommitLog.COMMITTED);
-                                module.multiXacts().record(1 + i % 5000, 1 + i % 5000 * 2, members, 0, 2);
+                                module.multiXacts()
+                                        .record(1 + i % 5000, 1 + i % 5000 * 2, members, 0, 2);
                                 ((XactCounters) module.counters()).advancePastXid(i + 5000);
                             }
                         });

@@ -68,8 +68,7 @@ class XactRecordProperties {
         assertEquals(invals, record.invalidations);
         if (subxacts > 0) {
             assertEquals(
-                    1000 + subxacts - 1,
-                    data.getInt(record.subxactsOffset + (subxacts - 1) * 4));
+                    1000 + subxacts - 1, data.getInt(record.subxactsOffset + (subxacts - 1) * 4));
         }
         if (relations > 0) {
             assertEquals(
@@ -91,8 +90,7 @@ class XactRecordProperties {
         byte[] bytes = whole(subxacts, relations, 1, 1);
         int length = Math.max(0, bytes.length - cut);
         byte[] shorter = java.util.Arrays.copyOf(bytes, length);
-        assertNotNull(
-                record.parse(XactRecord.HAS_INFO, new UnsafeBuffer(shorter), length, true));
+        assertNotNull(record.parse(XactRecord.HAS_INFO, new UnsafeBuffer(shorter), length, true));
     }
 
     @Property
@@ -104,8 +102,12 @@ class XactRecordProperties {
         String problem =
                 record.parse(hasInfo ? XactRecord.HAS_INFO : 0, data, bytes.length, isCommit);
         if (problem == null) {
-            assertTrue(record.subxactsOffset + record.subxacts * 4 <= bytes.length || record.subxacts == 0);
-            assertTrue(record.relationsOffset + record.relations * 12 <= bytes.length || record.relations == 0);
+            assertTrue(
+                    record.subxactsOffset + record.subxacts * 4 <= bytes.length
+                            || record.subxacts == 0);
+            assertTrue(
+                    record.relationsOffset + record.relations * 12 <= bytes.length
+                            || record.relations == 0);
         }
     }
 
@@ -113,7 +115,11 @@ class XactRecordProperties {
     void aPlainCommitIsItsTimeOnly() {
         UnsafeBuffer data = new UnsafeBuffer(new byte[8]);
         data.putLong(0, 42);
-        record.parse(XactRecord.HAS_INFO, new UnsafeBuffer(whole(3, 3, 3, 3)), whole(3, 3, 3, 3).length, true);
+        record.parse(
+                XactRecord.HAS_INFO,
+                new UnsafeBuffer(whole(3, 3, 3, 3)),
+                whole(3, 3, 3, 3).length,
+                true);
         assertNull(record.parse(0, data, 8, true));
         assertEquals(42, record.time);
         assertEquals(0, record.subxacts, "nothing is left of the record before");

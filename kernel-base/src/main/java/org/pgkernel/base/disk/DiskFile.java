@@ -1,20 +1,25 @@
 package org.pgkernel.base.disk;
 
 /**
- * An open file. Transfers go straight between the file and memory at a native address (the pool's, a WAL page's): no copy, no
- * allocation. Offsets and lengths are bytes. Thread-safe but for {@link #close}.
+ * An open file. Transfers go straight between the file and memory at a native address (the pool's,
+ * a WAL page's): no copy, no allocation. Offsets and lengths are bytes. Thread-safe but for {@link
+ * #close}.
  */
 public interface DiskFile extends AutoCloseable {
     String path();
 
     /**
-     * Reads up to {@code length} bytes at {@code offset}; repeats short reads until the length is reached or the file ends.
+     * Reads up to {@code length} bytes at {@code offset}; repeats short reads until the length is
+     * reached or the file ends.
      *
      * @return bytes read, less than {@code length} only at the end of the file
      */
     int read(long address, int length, long offset);
 
-    /** Writes all of {@code length} bytes at {@code offset}. A short write that cannot go on fails with ENOSPC. */
+    /**
+     * Writes all of {@code length} bytes at {@code offset}. A short write that cannot go on fails
+     * with ENOSPC.
+     */
     void write(long address, int length, long offset);
 
     /** Length of the file in bytes. */
@@ -32,7 +37,10 @@ public interface DiskFile extends AutoCloseable {
     /** Tells the system that the range will be read soon; a hint, never fails. */
     void prefetch(long offset, long length);
 
-    /** Starts write-out of dirty pages of the range without waiting; a hint, never fails. (PostgreSQL: pg_flush_data.) */
+    /**
+     * Starts write-out of dirty pages of the range without waiting; a hint, never fails.
+     * (PostgreSQL: pg_flush_data.)
+     */
     void startWriteback(long offset, long length);
 
     @Override

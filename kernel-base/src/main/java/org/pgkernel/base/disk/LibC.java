@@ -4,21 +4,23 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.Arena;
 import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 
 /**
- * The system calls of the disk seam, by downcall. Native addresses travel as {@code long}, so that no segment object is made for a
- * transfer; errno is caught in a segment that each thread makes once and keeps. A call returns what the system returns, or, when the
- * system reports failure, {@code -errno}: callers need no second look-up.
+ * The system calls of the disk seam, by downcall. Native addresses travel as {@code long}, so that
+ * no segment object is made for a transfer; errno is caught in a segment that each thread makes
+ * once and keeps. A call returns what the system returns, or, when the system reports failure,
+ * {@code -errno}: callers need no second look-up.
  *
- * <p>The constants are Linux's and the same on x86-64 and aarch64 (which is why O_DIRECTORY, whose value differs, is not used).
+ * <p>The constants are Linux's and the same on x86-64 and aarch64 (which is why O_DIRECTORY, whose
+ * value differs, is not used).
  */
 final class LibC {
     static final int O_RDONLY = 0;
@@ -46,36 +48,61 @@ final class LibC {
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(CAPTURE));
 
     private static final MethodHandle OPEN =
-            handle("open", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT), Linker.Option.firstVariadicArg(2));
-    private static final MethodHandle CLOSE = handle("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+            handle(
+                    "open",
+                    FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT),
+                    Linker.Option.firstVariadicArg(2));
+    private static final MethodHandle CLOSE =
+            handle("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
     private static final MethodHandle PREAD =
-            handle("pread", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+            handle(
+                    "pread",
+                    FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     private static final MethodHandle PWRITE =
-            handle("pwrite", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+            handle(
+                    "pwrite",
+                    FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     private static final MethodHandle LSEEK =
             handle("lseek", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT));
     private static final MethodHandle FTRUNCATE =
             handle("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG));
-    private static final MethodHandle FDATASYNC = handle("fdatasync", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-    private static final MethodHandle FSYNC = handle("fsync", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+    private static final MethodHandle FDATASYNC =
+            handle("fdatasync", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+    private static final MethodHandle FSYNC =
+            handle("fsync", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
     private static final MethodHandle FADVISE =
-            handle("posix_fadvise", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
+            handle(
+                    "posix_fadvise",
+                    FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
     private static final MethodHandle SYNC_FILE_RANGE =
-            handle("sync_file_range", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
-    private static final MethodHandle ACCESS = handle("access", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
-    private static final MethodHandle UNLINK = handle("unlink", FunctionDescriptor.of(JAVA_INT, ADDRESS));
-    private static final MethodHandle RENAME = handle("rename", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
-    private static final MethodHandle MKDIR = handle("mkdir", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
-    private static final MethodHandle RMDIR = handle("rmdir", FunctionDescriptor.of(JAVA_INT, ADDRESS));
+            handle(
+                    "sync_file_range",
+                    FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
+    private static final MethodHandle ACCESS =
+            handle("access", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
+    private static final MethodHandle UNLINK =
+            handle("unlink", FunctionDescriptor.of(JAVA_INT, ADDRESS));
+    private static final MethodHandle RENAME =
+            handle("rename", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+    private static final MethodHandle MKDIR =
+            handle("mkdir", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
+    private static final MethodHandle RMDIR =
+            handle("rmdir", FunctionDescriptor.of(JAVA_INT, ADDRESS));
     private static final MethodHandle MMAP =
-            handle("mmap", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG));
-    private static final MethodHandle MUNMAP = handle("munmap", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+            handle(
+                    "mmap",
+                    FunctionDescriptor.of(
+                            JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT,
+                            JAVA_LONG));
+    private static final MethodHandle MUNMAP =
+            handle("munmap", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
     private static final MethodHandle MADVISE =
             handle("madvise", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
 
     private LibC() {}
 
-    private static MethodHandle handle(String name, FunctionDescriptor type, Linker.Option... more) {
+    private static MethodHandle handle(
+            String name, FunctionDescriptor type, Linker.Option... more) {
         Linker.Option[] options = new Linker.Option[more.length + 1];
         options[0] = Linker.Option.captureCallState("errno");
         System.arraycopy(more, 0, options, 1, more.length);
@@ -132,7 +159,9 @@ final class LibC {
         return result < 0 ? -errno(state) : result;
     }
 
-    /** Moves the descriptor's own position, which nobody else uses: all transfers name their offset. */
+    /**
+     * Moves the descriptor's own position, which nobody else uses: all transfers name their offset.
+     */
     static long size(int fd) {
         MemorySegment state = STATE.get();
         try {
@@ -176,7 +205,10 @@ final class LibC {
     static void startWriteback(int fd, long offset, long length) {
         MemorySegment state = STATE.get();
         try {
-            int ignored = (int) SYNC_FILE_RANGE.invokeExact(state, fd, offset, length, SYNC_FILE_RANGE_WRITE);
+            int ignored =
+                    (int)
+                            SYNC_FILE_RANGE.invokeExact(
+                                    state, fd, offset, length, SYNC_FILE_RANGE_WRITE);
         } catch (Throwable t) {
             throw broken(t);
         }
@@ -224,8 +256,16 @@ final class LibC {
     static long mmap(long bytes) {
         MemorySegment state = STATE.get();
         try {
-            long result = (long) MMAP.invokeExact(
-                    state, 0L, bytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS_NORESERVE, -1, 0L);
+            long result =
+                    (long)
+                            MMAP.invokeExact(
+                                    state,
+                                    0L,
+                                    bytes,
+                                    PROT_READ_WRITE,
+                                    MAP_PRIVATE_ANONYMOUS_NORESERVE,
+                                    -1,
+                                    0L);
             return result == -1 ? -errno(state) : result;
         } catch (Throwable t) {
             throw broken(t);

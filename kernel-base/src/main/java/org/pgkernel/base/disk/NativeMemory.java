@@ -3,8 +3,9 @@ package org.pgkernel.base.disk;
 import org.pgkernel.base.error.RefusedException;
 
 /**
- * Large memory taken from the system directly: zeroed, page-aligned, and resident only where it is touched, so that a reservation
- * of a hundred gigabytes costs microseconds. Whoever reserves also releases. Thread-safe.
+ * Large memory taken from the system directly: zeroed, page-aligned, and resident only where it is
+ * touched, so that a reservation of a hundred gigabytes costs microseconds. Whoever reserves also
+ * releases. Thread-safe.
  */
 public final class NativeMemory {
     private NativeMemory() {}
@@ -23,12 +24,20 @@ public final class NativeMemory {
         long address = LibC.mmap(bytes);
         if (address < 0) {
             throw new RefusedException(
-                    "the system does not let us reserve " + bytes + " bytes (" + (bytes >> 20) + " MB) of memory: errno=" + -address);
+                    "the system does not let us reserve "
+                            + bytes
+                            + " bytes ("
+                            + (bytes >> 20)
+                            + " MB) of memory: errno="
+                            + -address);
         }
         return address;
     }
 
-    /** Gives back what {@link #reserve} returned, with the size it was asked for. Nobody may touch it afterwards. */
+    /**
+     * Gives back what {@link #reserve} returned, with the size it was asked for. Nobody may touch
+     * it afterwards.
+     */
     public static void release(long address, long bytes) {
         int result = LibC.munmap(address, bytes);
         assert result == 0 : "munmap failed: errno=" + -result;

@@ -15,8 +15,9 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
 
 /**
- * The real disk, by system calls on native addresses: transfers copy and allocate nothing. Nothing here is a
- * {@code java.nio} channel, since an interrupt closes those under all their users. Stateless; one instance serves any number of threads.
+ * The real disk, by system calls on native addresses: transfers copy and allocate nothing. Nothing
+ * here is a {@code java.nio} channel, since an interrupt closes those under all their users.
+ * Stateless; one instance serves any number of threads.
  *
  * <p>Opening, renaming and the like allocate (a C string) and are not for hot paths.
  */
@@ -66,7 +67,11 @@ public final class PosixDisk implements Disk {
     @Override
     public boolean unlink(String path) {
         try (Arena arena = Arena.ofConfined()) {
-            return doneUnless(LibC.unlink(text(arena, path)), DiskException.ENOENT, "could not remove file", path);
+            return doneUnless(
+                    LibC.unlink(text(arena, path)),
+                    DiskException.ENOENT,
+                    "could not remove file",
+                    path);
         }
     }
 
@@ -91,7 +96,11 @@ public final class PosixDisk implements Disk {
     @Override
     public boolean removeDirectory(String path) {
         try (Arena arena = Arena.ofConfined()) {
-            return doneUnless(LibC.rmdir(text(arena, path)), DiskException.ENOENT, "could not remove directory", path);
+            return doneUnless(
+                    LibC.rmdir(text(arena, path)),
+                    DiskException.ENOENT,
+                    "could not remove directory",
+                    path);
         }
     }
 
@@ -107,7 +116,8 @@ public final class PosixDisk implements Disk {
         } catch (NotDirectoryException e) {
             throw new DiskException("could not list directory", path, LibC.ENOTDIR);
         } catch (IOException | DirectoryIteratorException e) {
-            throw new DiskException("could not list directory (" + e.getMessage() + ")", path, DiskException.EIO);
+            throw new DiskException(
+                    "could not list directory (" + e.getMessage() + ")", path, DiskException.EIO);
         }
         return names;
     }
@@ -142,7 +152,10 @@ public final class PosixDisk implements Disk {
             if (mayBeMissing && -fd == DiskException.ENOENT) {
                 return null;
             }
-            throw new DiskException((flags & LibC.O_EXCL) != 0 ? "could not create file" : "could not open file", path, -fd);
+            throw new DiskException(
+                    (flags & LibC.O_EXCL) != 0 ? "could not create file" : "could not open file",
+                    path,
+                    -fd);
         }
     }
 
@@ -158,7 +171,8 @@ public final class PosixDisk implements Disk {
 
     private static MemorySegment text(Arena arena, String path) {
         if (path.indexOf('\0') >= 0) {
-            throw new RefusedException("a file name may not hold a zero byte: file=" + path.replace('\0', '?'));
+            throw new RefusedException(
+                    "a file name may not hold a zero byte: file=" + path.replace('\0', '?'));
         }
         return arena.allocateFrom(path);
     }

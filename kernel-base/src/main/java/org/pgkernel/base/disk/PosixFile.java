@@ -2,11 +2,17 @@ package org.pgkernel.base.disk;
 
 import org.pgkernel.base.error.DiskException;
 
-/** A file descriptor. Positions are always given, so that any number of threads may transfer at once. */
+/**
+ * A file descriptor. Positions are always given, so that any number of threads may transfer at
+ * once.
+ */
 final class PosixFile implements DiskFile {
     private final String path;
 
-    /** The descriptor; -1 once closed. Written by {@link #close} only, which no other call may overlap. */
+    /**
+     * The descriptor; -1 once closed. Written by {@link #close} only, which no other call may
+     * overlap.
+     */
     private volatile int fd;
 
     PosixFile(String path, int fd) {

@@ -116,18 +116,28 @@ final class PosixDiskTest {
     void newFilesAndDirectoriesArePrivate() throws Exception {
         disk.create(path("f")).close();
         assertTrue(disk.createDirectory(path("d")));
-        assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve("f"))));
-        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve("d"))));
+        assertEquals(
+                "rw-------",
+                PosixFilePermissions.toString(
+                        Files.getPosixFilePermissions(directory.resolve("f"))));
+        assertEquals(
+                "rwx------",
+                PosixFilePermissions.toString(
+                        Files.getPosixFilePermissions(directory.resolve("d"))));
     }
 
     @Test
     void openingTellsMissingFromExisting() {
         assertNull(disk.openIfExists(path("f")));
         assertNull(disk.openReadOnly(path("f")));
-        assertEquals(DiskException.ENOENT, assertThrows(DiskException.class, () -> disk.open(path("f"))).errno());
+        assertEquals(
+                DiskException.ENOENT,
+                assertThrows(DiskException.class, () -> disk.open(path("f"))).errno());
         disk.openOrCreate(path("f")).close();
         disk.openOrCreate(path("f")).close();
-        assertEquals(DiskException.EEXIST, assertThrows(DiskException.class, () -> disk.create(path("f"))).errno());
+        assertEquals(
+                DiskException.EEXIST,
+                assertThrows(DiskException.class, () -> disk.create(path("f"))).errno());
         try (DiskFile file = disk.openIfExists(path("f"))) {
             assertNotNull(file);
         }
@@ -205,7 +215,8 @@ final class PosixDiskTest {
         } finally {
             NativeMemory.release(large, bytes);
         }
-        RefusedException e = assertThrows(RefusedException.class, () -> NativeMemory.reserve(1L << 60));
+        RefusedException e =
+                assertThrows(RefusedException.class, () -> NativeMemory.reserve(1L << 60));
         assertTrue(e.getMessage().contains(Long.toString(1L << 60)), e.getMessage());
         assertThrows(RefusedException.class, () -> NativeMemory.reserve(0));
     }

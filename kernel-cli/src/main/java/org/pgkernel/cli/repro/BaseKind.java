@@ -2,7 +2,9 @@ package org.pgkernel.cli.repro;
 
 /** When the standby's base copy is taken. */
 enum BaseKind {
-    /** From the empty cluster: the standby replays the load, so pages are resident and sizes known. */
+    /**
+     * From the empty cluster: the standby replays the load, so pages are resident and sizes known.
+     */
     EMPTY("empty"),
     /** After the load (and DELETE): nothing resident, no size known. */
     AFTER_LOAD("after-load");
@@ -23,6 +25,7 @@ enum BaseKind {
                 return kind;
             }
         }
-        throw new IllegalArgumentException("--base must be empty or after-load, not \"" + text + "\"");
+        throw new IllegalArgumentException(
+                "--base must be empty or after-load, not \"" + text + "\"");
     }
 }

@@ -10,7 +10,15 @@ import java.nio.file.Path;
  * @param pauseLsn where the measured work begins
  * @param judge the data directory that PostgreSQL recovered from the same copy and WAL
  */
-record Dataset(Operation operation, boolean toast, BaseKind base, int tables, Path baseCopy, Path wal, long pauseLsn, Path judge) {
+record Dataset(
+        Operation operation,
+        boolean toast,
+        BaseKind base,
+        int tables,
+        Path baseCopy,
+        Path wal,
+        long pauseLsn,
+        Path judge) {
     String name() {
         return operation.label() + (toast ? " with TOAST" : " plain");
     }

@@ -17,10 +17,14 @@ import org.pgkernel.cli.UserException;
 import org.pgkernel.testkit.FileTrees;
 import org.pgkernel.testkit.PostgresBinaries;
 
-/** Makes the data sets one after the other and runs all cells of each before the next, so that only one is on disk. */
+/**
+ * Makes the data sets one after the other and runs all cells of each before the next, so that only
+ * one is on disk.
+ */
 final class Experiment {
     /** What came out. */
-    record Outcome(List<Measurement> measurements, List<RivalMeasurement> rivals, String judgeVersion) {
+    record Outcome(
+            List<Measurement> measurements, List<RivalMeasurement> rivals, String judgeVersion) {
         long pagesDifferent() {
             return measurements.stream().mapToLong(Measurement::pagesDifferent).sum();
         }
@@ -50,13 +54,28 @@ final class Experiment {
         return new Outcome(measurements, rivals, judge.version());
     }
 
-    private void run(Settings.DataKind kind, PostgresBinaries judge, Path work, PrintWriter csv) throws IOException {
-        Path home = Files.createDirectory(work.resolve(kind.operation().name().toLowerCase(Locale.ROOT) + (kind.toast() ? "-toast" : "-plain")));
+    private void run(Settings.DataKind kind, PostgresBinaries judge, Path work, PrintWriter csv)
+            throws IOException {
+        Path home =
+                Files.createDirectory(
+                        work.resolve(
+                                kind.operation().name().toLowerCase(Locale.ROOT)
+                                        + (kind.toast() ? "-toast" : "-plain")));
         openToServerUser(home);
         Dataset dataset = make(judge, kind, home);
-        try (Progress progress = new Progress(err, kind + ": PostgreSQL recovers it, the judge", 1)) {
+        try (Progress progress =
+                new Progress(err, kind + ": PostgreSQL recovers it, the judge", 1)) {
             Path directory = new Primary(judge, home, settings.tables()).judge(dataset);
-            dataset = new Dataset(dataset.operation(), dataset.toast(), dataset.base(), dataset.tables(), dataset.baseCopy(), dataset.wal(), dataset.pauseLsn(), directory);
+            dataset =
+                    new Dataset(
+                            dataset.operation(),
+                            dataset.toast(),
+                            dataset.base(),
+                            dataset.tables(),
+                            dataset.baseCopy(),
+                            dataset.wal(),
+                            dataset.pauseLsn(),
+                            directory);
             progress.at(1);
         }
         runOurs(kind, dataset, home, csv);
@@ -71,21 +90,37 @@ final class Experiment {
     private Dataset make(PostgresBinaries binaries, Settings.DataKind kind, Path home) {
         try (Progress progress =
                 new Progress(
-                        err, kind + ": PostgreSQL " + binaries.version() + " writes the data", Primary.steps(kind.operation(), settings.tables()))) {
-            return new Primary(binaries, home, settings.tables()).make(kind.operation(), kind.toast(), settings.base(), progress::at);
+                        err,
+                        kind + ": PostgreSQL " + binaries.version() + " writes the data",
+                        Primary.steps(kind.operation(), settings.tables()))) {
+            return new Primary(binaries, home, settings.tables())
+                    .make(kind.operation(), kind.toast(), settings.base(), progress::at);
         }
     }
 
     private void runOurs(Settings.DataKind kind, Dataset dataset, Path home, PrintWriter csv) {
         try (Progress progress = new Progress(err, kind + ": runs", settings.runsADataset() + 1)) {
             // The first run in a JVM pays for compiling; its figures would be the compiler's.
-            measure(dataset, home, new Cell(kind.operation(), kind.toast(), SharedBuffers.parse("128MB"), DropStrategy.LOOKUP), 0);
+            measure(
+                    dataset,
+                    home,
+                    new Cell(
+                            kind.operation(),
+                            kind.toast(),
+                            SharedBuffers.parse("128MB"),
+                            DropStrategy.LOOKUP),
+                    0);
             int done = 1;
             progress.at(done);
             for (int repetition = 1; repetition <= settings.repetitions(); repetition++) {
                 for (SharedBuffers size : settings.sharedBuffers()) {
                     for (DropStrategy strategy : settings.strategies()) {
-                        Measurement measurement = measure(dataset, home, new Cell(kind.operation(), kind.toast(), size, strategy), repetition);
+                        Measurement measurement =
+                                measure(
+                                        dataset,
+                                        home,
+                                        new Cell(kind.operation(), kind.toast(), size, strategy),
+                                        repetition);
                         measurements.add(measurement);
                         csv.println(measurement.csv(settings.base(), settings.tables()));
                         csv.flush();
@@ -97,7 +132,14 @@ final class Experiment {
     }
 
     private Measurement measure(Dataset dataset, Path home, Cell cell, int repetition) {
-        Path directory = home.resolve("standby-" + cell.sharedBuffers() + "-" + cell.strategy() + "-" + repetition);
+        Path directory =
+                home.resolve(
+                        "standby-"
+                                + cell.sharedBuffers()
+                                + "-"
+                                + cell.strategy()
+                                + "-"
+                                + repetition);
         Measurement measurement = new FailoverRun(dataset, directory).run(cell, repetition);
         if (settings.keep() == null) {
             FileTrees.delete(directory);
@@ -106,8 +148,18 @@ final class Experiment {
     }
 
     /** A rival of another release needs data of its own; 15 takes what the judge's release made. */
-    private void runRival(Settings.DataKind kind, int major, Dataset ours, Path home) throws IOException {
-        PostgresBinaries binaries = major == 15 ? PostgresBinaries.judge() : PostgresBinaries.ofMajor(major).orElseThrow(() -> new UserException("no binaries of PostgreSQL " + major + " were built in"));
+    private void runRival(Settings.DataKind kind, int major, Dataset ours, Path home)
+            throws IOException {
+        PostgresBinaries binaries =
+                major == 15
+                        ? PostgresBinaries.judge()
+                        : PostgresBinaries.ofMajor(major)
+                                .orElseThrow(
+                                        () ->
+                                                new UserException(
+                                                        "no binaries of PostgreSQL "
+                                                                + major
+                                                                + " were built in"));
         Dataset dataset = ours;
         Path directory = home;
         if (major != 15) {
@@ -116,7 +168,8 @@ final class Experiment {
             dataset = make(binaries, kind, directory);
         }
         int runs = settings.sharedBuffers().size() * settings.repetitions();
-        try (Progress progress = new Progress(err, kind + ": PostgreSQL " + binaries.version() + ", runs", runs)) {
+        try (Progress progress =
+                new Progress(err, kind + ": PostgreSQL " + binaries.version() + ", runs", runs)) {
             int done = 0;
             for (int repetition = 1; repetition <= settings.repetitions(); repetition++) {
                 for (SharedBuffers size : settings.sharedBuffers()) {
@@ -135,7 +188,8 @@ final class Experiment {
         if (settings.csv() == null) {
             return new PrintWriter(PrintWriter.nullWriter());
         }
-        PrintWriter csv = new PrintWriter(Files.newBufferedWriter(settings.csv(), StandardCharsets.UTF_8));
+        PrintWriter csv =
+                new PrintWriter(Files.newBufferedWriter(settings.csv(), StandardCharsets.UTF_8));
         csv.println(Measurement.CSV_HEADER);
         return csv;
     }

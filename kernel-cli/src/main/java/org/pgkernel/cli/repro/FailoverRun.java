@@ -8,7 +8,10 @@ import org.pgkernel.cluster.ClusterOptions;
 import org.pgkernel.cluster.Standby;
 import org.pgkernel.testkit.ClusterComparison;
 
-/** One run of a cell on our standby: replay to the pause LSN, then resume → promoted timed; then the pages are compared with the judge's. */
+/**
+ * One run of a cell on our standby: replay to the pause LSN, then resume → promoted timed; then the
+ * pages are compared with the judge's.
+ */
 final class FailoverRun {
     private final Dataset dataset;
     private final Path directory;
@@ -54,6 +57,14 @@ final class FailoverRun {
             System.err.println(result.describe());
         }
         return new Measurement(
-                cell, repetition, seconds, dropSeconds, checkpointSeconds, fullScans, lookups, result.pages(), result.differenceCount());
+                cell,
+                repetition,
+                seconds,
+                dropSeconds,
+                checkpointSeconds,
+                fullScans,
+                lookups,
+                result.pages(),
+                result.differenceCount());
     }
 }

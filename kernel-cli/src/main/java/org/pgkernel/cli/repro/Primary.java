@@ -18,7 +18,8 @@ import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresServer;
 
 /**
- * Makes the data of one operation on a real server, in the steps of the published tests: cold copy, load, (DELETE,) pause LSN, TRUNCATE or VACUUM, stop.
+ * Makes the data of one operation on a real server, in the steps of the published tests: cold copy,
+ * load, (DELETE,) pause LSN, TRUNCATE or VACUUM, stop.
  *
  * <p>The same statements, in the same order, on every release.
  */
@@ -70,7 +71,8 @@ final class Primary {
         Path copy = directory.resolve("base");
         PostgresServer.initdb(binaries, data, false);
         try {
-            // The first start of a new cluster writes nothing of interest; the copy is of a cluster that was started and stopped.
+            // The first start of a new cluster writes nothing of interest; the copy is of a cluster
+            // that was started and stopped.
             try (PostgresServer server = start(data)) {
                 server.stop(PostgresServer.StopMode.FAST);
             }
@@ -92,7 +94,8 @@ final class Primary {
                     server.stop(PostgresServer.StopMode.FAST);
                 }
             }
-            return new Dataset(operation, toast, base, tables, copy, data.resolve("pg_wal"), pause, null);
+            return new Dataset(
+                    operation, toast, base, tables, copy, data.resolve("pg_wal"), pause, null);
         } catch (SQLException e) {
             throw new UserException("the primary refused a statement: " + e.getMessage(), e);
         }
@@ -107,16 +110,23 @@ final class Primary {
         return PostgresServer.builder(binaries, data).settings(settings()).connectable().start();
     }
 
-    private int load(PostgresServer server, boolean toast, Operation operation, IntConsumer progress) throws SQLException {
+    private int load(
+            PostgresServer server, boolean toast, Operation operation, IntConsumer progress)
+            throws SQLException {
         String type = toast ? "varchar" : "varchar(20)";
         int done = 0;
         try (Connection connection = server.connect("postgres");
                 Statement statement = connection.createStatement()) {
             for (int i = 0; i < tables; i++) {
                 connection.setAutoCommit(false);
-                statement.execute("CREATE TABLE t_" + i + " (id int, v_ch " + type + ", v_ch1 " + type + ")");
                 statement.execute(
-                        "INSERT INTO t_" + i + " SELECT g, 'abcdefghijklmnopq', 'abcdefghijklmnopq' FROM generate_series(1, " + ROWS + ") g");
+                        "CREATE TABLE t_" + i + " (id int, v_ch " + type + ", v_ch1 " + type + ")");
+                statement.execute(
+                        "INSERT INTO t_"
+                                + i
+                                + " SELECT g, 'abcdefghijklmnopq', 'abcdefghijklmnopq' FROM generate_series(1, "
+                                + ROWS
+                                + ") g");
                 connection.commit();
                 progress.accept(++done);
             }
@@ -131,13 +141,18 @@ final class Primary {
         return done;
     }
 
-    /** Notes the pause LSN and does the measured work. One transaction a table; VACUUM does that by itself, given a list. */
-    private long work(PostgresServer server, Operation operation, IntConsumer progress, int before) throws SQLException {
+    /**
+     * Notes the pause LSN and does the measured work. One transaction a table; VACUUM does that by
+     * itself, given a list.
+     */
+    private long work(PostgresServer server, Operation operation, IntConsumer progress, int before)
+            throws SQLException {
         int done = before;
         try (Connection connection = server.connect("postgres");
                 Statement statement = connection.createStatement()) {
             long pause;
-            // A segment of its own for the measured work, so that a real server can be given the WAL before it first.
+            // A segment of its own for the measured work, so that a real server can be given the
+            // WAL before it first.
             try (ResultSet row = statement.executeQuery("SELECT pg_switch_wal()")) {
                 row.next();
                 pause = segmentEnd(Lsn.parse(row.getString(1)));
@@ -168,7 +183,8 @@ final class Primary {
     }
 
     /**
-     * Lets PostgreSQL recover the data set from the same base copy and WAL, all of it, without any connection.
+     * Lets PostgreSQL recover the data set from the same base copy and WAL, all of it, without any
+     * connection.
      *
      * @return its data directory, shut down
      */
@@ -181,7 +197,8 @@ final class Primary {
             throw new UserException("cannot write the judge's directory: file=" + judge, e);
         }
         // The archive has nothing; all WAL is in pg_wal.
-        PostgresServer.recover(binaries, judge, Map.of("restore_command", "false", "full_page_writes", "off"));
+        PostgresServer.recover(
+                binaries, judge, Map.of("restore_command", "false", "full_page_writes", "off"));
         return judge;
     }
 

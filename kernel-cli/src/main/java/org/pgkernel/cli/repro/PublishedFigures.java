@@ -9,8 +9,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The failover figures of the thread "Optimize dropping of relation buffers using dlist" (pgsql-hackers, 2020-12): 10,000 tables of 1,000 rows, mean of 15
- * runs, 40 cores, 64 GB. Seconds.
+ * The failover figures of the thread "Optimize dropping of relation buffers using dlist"
+ * (pgsql-hackers, 2020-12): 10,000 tables of 1,000 rows, mean of 15 runs, 40 cores, 64 GB. Seconds.
  */
 final class PublishedFigures {
     /** {@code master} scans the pool, {@code patched} looks blocks up. */
@@ -23,7 +23,9 @@ final class PublishedFigures {
     PublishedFigures() {
         try (BufferedReader in =
                 new BufferedReader(
-                        new InputStreamReader(PublishedFigures.class.getResourceAsStream("drop-many-tables.csv"), StandardCharsets.UTF_8))) {
+                        new InputStreamReader(
+                                PublishedFigures.class.getResourceAsStream("drop-many-tables.csv"),
+                                StandardCharsets.UTF_8))) {
             in.lines()
                     .skip(1)
                     .map(line -> line.split(","))
@@ -32,7 +34,9 @@ final class PublishedFigures {
                             field ->
                                     figures.put(
                                             field[0] + " " + field[2],
-                                            new Figure(Double.parseDouble(field[3]), Double.parseDouble(field[4]))));
+                                            new Figure(
+                                                    Double.parseDouble(field[3]),
+                                                    Double.parseDouble(field[4]))));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -25,37 +25,81 @@ import picocli.CommandLine.Option;
 public final class ReproCommand implements Callable<Integer> {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
 
-    @Option(names = "--quick", description = "200 tables, 128MB, 10GB and 100GB, both strategies, one repetition: what the defaults are. About two minutes.")
+    @Option(
+            names = "--quick",
+            description =
+                    "200 tables, 128MB, 10GB and 100GB, both strategies, one repetition: what the defaults are. About two minutes.")
     private boolean quick;
 
-    @Option(names = "--tables", paramLabel = "N", description = "Number of tables of 1,000 rows (default: ${DEFAULT-VALUE}).", defaultValue = "200")
+    @Option(
+            names = "--tables",
+            paramLabel = "N",
+            description = "Number of tables of 1,000 rows (default: ${DEFAULT-VALUE}).",
+            defaultValue = "200")
     private int tables;
 
-    @Option(names = "--shared-buffers", paramLabel = "LIST", split = ",", description = "Pool sizes (default: ${DEFAULT-VALUE}).", defaultValue = "128MB,10GB,100GB")
+    @Option(
+            names = "--shared-buffers",
+            paramLabel = "LIST",
+            split = ",",
+            description = "Pool sizes (default: ${DEFAULT-VALUE}).",
+            defaultValue = "128MB,10GB,100GB")
     private List<String> sharedBuffers;
 
-    @Option(names = "--strategy", paramLabel = "LIST", split = ",", description = "Drop strategies: ${COMPLETION-CANDIDATES} (default: all).")
+    @Option(
+            names = "--strategy",
+            paramLabel = "LIST",
+            split = ",",
+            description = "Drop strategies: ${COMPLETION-CANDIDATES} (default: all).")
     private List<DropStrategy> strategies;
 
-    @Option(names = "--operation", paramLabel = "LIST", split = ",", description = "${COMPLETION-CANDIDATES} (default: both).")
+    @Option(
+            names = "--operation",
+            paramLabel = "LIST",
+            split = ",",
+            description = "${COMPLETION-CANDIDATES} (default: both).")
     private List<Operation> operations;
 
-    @Option(names = "--toast", paramLabel = "LIST", split = ",", description = "yes: unbounded varchar, so each table has a TOAST table; no: varchar(20). Default: both for TRUNCATE, no for VACUUM.")
+    @Option(
+            names = "--toast",
+            paramLabel = "LIST",
+            split = ",",
+            description =
+                    "yes: unbounded varchar, so each table has a TOAST table; no: varchar(20). Default: both for TRUNCATE, no for VACUUM.")
     private List<String> toast;
 
-    @Option(names = "--repetitions", paramLabel = "N", description = "Runs of each cell; the table shows medians (default: ${DEFAULT-VALUE}).", defaultValue = "1")
+    @Option(
+            names = "--repetitions",
+            paramLabel = "N",
+            description = "Runs of each cell; the table shows medians (default: ${DEFAULT-VALUE}).",
+            defaultValue = "1")
     private int repetitions;
 
-    @Option(names = "--base", paramLabel = "KIND", description = "empty: the standby replays the load; after-load: its copy holds it, so nothing is resident and no size known (default: ${DEFAULT-VALUE}).", defaultValue = "empty")
+    @Option(
+            names = "--base",
+            paramLabel = "KIND",
+            description =
+                    "empty: the standby replays the load; after-load: its copy holds it, so nothing is resident and no size known (default: ${DEFAULT-VALUE}).",
+            defaultValue = "empty")
     private String base;
 
-    @Option(names = "--postgres", paramLabel = "LIST", split = ",", description = "Real servers to time in the same run: 13, 15.")
+    @Option(
+            names = "--postgres",
+            paramLabel = "LIST",
+            split = ",",
+            description = "Real servers to time in the same run: 13, 15.")
     private List<Integer> postgres = List.of();
 
-    @Option(names = "--keep", paramLabel = "DIR", description = "Keep data and directories there (must not exist or be empty).")
+    @Option(
+            names = "--keep",
+            paramLabel = "DIR",
+            description = "Keep data and directories there (must not exist or be empty).")
     private Path keep;
 
-    @Option(names = "--csv", paramLabel = "FILE", description = "Write the figures there, one line a run.")
+    @Option(
+            names = "--csv",
+            paramLabel = "FILE",
+            description = "Write the figures there, one line a run.")
     private Path csv;
 
     @Override
@@ -77,16 +121,23 @@ public final class ReproCommand implements Callable<Integer> {
 
     private Settings settings() {
         try {
-            List<SharedBuffers> sizes = sharedBuffers.stream().map(SharedBuffers::parse).distinct().toList();
-            require(tables >= 1 && tables <= 100_000, "--tables must be between 1 and 100000, not " + tables);
-            require(repetitions >= 1 && repetitions <= 100, "--repetitions must be between 1 and 100, not " + repetitions);
+            List<SharedBuffers> sizes =
+                    sharedBuffers.stream().map(SharedBuffers::parse).distinct().toList();
+            require(
+                    tables >= 1 && tables <= 100_000,
+                    "--tables must be between 1 and 100000, not " + tables);
+            require(
+                    repetitions >= 1 && repetitions <= 100,
+                    "--repetitions must be between 1 and 100, not " + repetitions);
             for (int major : postgres) {
                 require(major == 13 || major == 15, "--postgres knows 13 and 15, not " + major);
             }
             return new Settings(
                     tables,
                     sizes,
-                    strategies == null ? List.of(DropStrategy.values()) : strategies.stream().distinct().toList(),
+                    strategies == null
+                            ? List.of(DropStrategy.values())
+                            : strategies.stream().distinct().toList(),
                     dataKinds(),
                     repetitions,
                     BaseKind.parse(base),
@@ -100,10 +151,20 @@ public final class ReproCommand implements Callable<Integer> {
 
     private List<Settings.DataKind> dataKinds() {
         List<Settings.DataKind> kinds = new ArrayList<>();
-        for (Operation operation : operations == null ? List.of(Operation.values()) : operations.stream().distinct().toList()) {
-            List<String> wanted = toast != null ? toast : operation == Operation.TRUNCATE ? List.of("no", "yes") : List.of("no");
+        for (Operation operation :
+                operations == null
+                        ? List.of(Operation.values())
+                        : operations.stream().distinct().toList()) {
+            List<String> wanted =
+                    toast != null
+                            ? toast
+                            : operation == Operation.TRUNCATE
+                                    ? List.of("no", "yes")
+                                    : List.of("no");
             for (String one : wanted.stream().distinct().toList()) {
-                require(one.equals("yes") || one.equals("no"), "--toast takes yes and no, not \"" + one + "\"");
+                require(
+                        one.equals("yes") || one.equals("no"),
+                        "--toast takes yes and no, not \"" + one + "\"");
                 kinds.add(new Settings.DataKind(operation, one.equals("yes")));
             }
         }
@@ -118,7 +179,9 @@ public final class ReproCommand implements Callable<Integer> {
 
     private static String verdict(Experiment.Outcome outcome) {
         if (outcome.pagesDifferent() > 0) {
-            return "PAGES DIFFER from PostgreSQL's recovery of the same data: " + outcome.pagesDifferent() + "\n";
+            return "PAGES DIFFER from PostgreSQL's recovery of the same data: "
+                    + outcome.pagesDifferent()
+                    + "\n";
         }
         return String.format(
                 Locale.ROOT,

@@ -8,11 +8,25 @@ import java.util.Locale;
 import java.util.Map;
 import org.pgkernel.bufmgr.DropStrategy;
 
-/** The table that a run ends with: published figures, ours, and the ratio to the full scan of the same data and pool size. */
+/**
+ * The table that a run ends with: published figures, ours, and the ratio to the full scan of the
+ * same data and pool size.
+ */
 final class ResultTable {
     private static final String[] HEAD = {
-        "operation", "TOAST", "shared_buffers", "published master", "published patched", "who", "seconds", "of it drops", "us/table", "vs FULL_SCAN",
-        "drop paths", "checkpoint", "pages equal"
+        "operation",
+        "TOAST",
+        "shared_buffers",
+        "published master",
+        "published patched",
+        "who",
+        "seconds",
+        "of it drops",
+        "us/table",
+        "vs FULL_SCAN",
+        "drop paths",
+        "checkpoint",
+        "pages equal"
     };
 
     private final PublishedFigures published = new PublishedFigures();
@@ -24,23 +38,35 @@ final class ResultTable {
         rows.add(HEAD);
     }
 
-    /** Adds one row a cell (the median of its repetitions), and the rivals of the same data below. */
+    /**
+     * Adds one row a cell (the median of its repetitions), and the rivals of the same data below.
+     */
     void add(List<Measurement> measurements, List<RivalMeasurement> rivals) {
         Map<String, List<Measurement>> groups = new LinkedHashMap<>();
         for (Measurement m : measurements) {
-            groups.computeIfAbsent(groupOf(m.cell().operation(), m.cell().toast(), m.cell().sharedBuffers().text()), k -> new ArrayList<>()).add(m);
+            groups.computeIfAbsent(
+                            groupOf(
+                                    m.cell().operation(),
+                                    m.cell().toast(),
+                                    m.cell().sharedBuffers().text()),
+                            k -> new ArrayList<>())
+                    .add(m);
         }
         groups.forEach(
                 (key, group) -> {
                     double scan = medianSeconds(group, DropStrategy.FULL_SCAN);
                     for (DropStrategy strategy : DropStrategy.values()) {
-                        List<Measurement> runs = group.stream().filter(m -> m.cell().strategy() == strategy).toList();
+                        List<Measurement> runs =
+                                group.stream()
+                                        .filter(m -> m.cell().strategy() == strategy)
+                                        .toList();
                         if (!runs.isEmpty()) {
                             rows.add(row(runs, scan));
                         }
                     }
                     for (RivalMeasurement rival : rivals) {
-                        if (groupOf(rival.operation(), rival.toast(), rival.sharedBuffers().text()).equals(key)) {
+                        if (groupOf(rival.operation(), rival.toast(), rival.sharedBuffers().text())
+                                .equals(key)) {
                             rows.add(row(rival, scan));
                         }
                     }
@@ -52,7 +78,11 @@ final class ResultTable {
     }
 
     private static double medianSeconds(List<Measurement> group, DropStrategy strategy) {
-        return median(group.stream().filter(m -> m.cell().strategy() == strategy).mapToDouble(Measurement::seconds).toArray());
+        return median(
+                group.stream()
+                        .filter(m -> m.cell().strategy() == strategy)
+                        .mapToDouble(Measurement::seconds)
+                        .toArray());
     }
 
     /** The median; NaN for no values. */
@@ -82,19 +112,32 @@ final class ResultTable {
                 scan,
                 paths(last),
                 fixed(median(runs.stream().mapToDouble(Measurement::checkpointSeconds).toArray())),
-                different == 0 ? compared + " of " + compared : (compared - different) + " of " + compared + " !");
+                different == 0
+                        ? compared + " of " + compared
+                        : (compared - different) + " of " + compared + " !");
     }
 
     private static String paths(Measurement m) {
         if (m.fullScans() == 0) {
             return m.lookups() + " lookups";
         }
-        return m.lookups() == 0 ? m.fullScans() + " scans" : m.fullScans() + " scans, " + m.lookups() + " lookups";
+        return m.lookups() == 0
+                ? m.fullScans() + " scans"
+                : m.fullScans() + " scans, " + m.lookups() + " lookups";
     }
 
     private String[] row(RivalMeasurement rival, double scan) {
         return head(
-                rival.operation(), rival.toast(), rival.sharedBuffers().text(), rival.name(), rival.seconds(), "", scan, "", "", "judge");
+                rival.operation(),
+                rival.toast(),
+                rival.sharedBuffers().text(),
+                rival.name(),
+                rival.seconds(),
+                "",
+                scan,
+                "",
+                "",
+                "judge");
     }
 
     private String[] head(

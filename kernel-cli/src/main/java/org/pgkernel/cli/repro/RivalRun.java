@@ -19,8 +19,8 @@ import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresServer;
 
 /**
- * The published test on a real standby: it replays the WAL before the pause LSN, is paused, gets the rest, then resume → accepts connections as a primary
- * is timed.
+ * The published test on a real standby: it replays the WAL before the pause LSN, is paused, gets
+ * the rest, then resume → accepts connections as a primary is timed.
  */
 final class RivalRun {
     private static final long POLL_MILLIS = 2;
@@ -42,7 +42,11 @@ final class RivalRun {
         try {
             copyWal(data, false);
             Files.createFile(data.resolve("standby.signal"));
-            PostgresServer.Builder builder = PostgresServer.builder(binaries, data).settings(Primary.settings()).connectable().timeoutSeconds(1800);
+            PostgresServer.Builder builder =
+                    PostgresServer.builder(binaries, data)
+                            .settings(Primary.settings())
+                            .connectable()
+                            .timeoutSeconds(1800);
             builder.setting("hot_standby", "on").setting("wal_retrieve_retry_interval", "10ms");
             // As on the published standby: what recovery must make durable is made durable.
             builder.setting("fsync", "on").setting("shared_buffers", sharedBuffers.text());
@@ -50,10 +54,17 @@ final class RivalRun {
                 double seconds = measure(server, data);
                 server.stop(PostgresServer.StopMode.FAST);
                 return new RivalMeasurement(
-                        "PostgreSQL " + binaries.version(), dataset.operation(), dataset.toast(), sharedBuffers, repetition, seconds);
+                        "PostgreSQL " + binaries.version(),
+                        dataset.operation(),
+                        dataset.toast(),
+                        sharedBuffers,
+                        repetition,
+                        seconds);
             }
         } catch (IOException | SQLException e) {
-            throw new UserException("PostgreSQL " + binaries.version() + " could not be timed: " + e.getMessage(), e);
+            throw new UserException(
+                    "PostgreSQL " + binaries.version() + " could not be timed: " + e.getMessage(),
+                    e);
         }
     }
 
@@ -62,19 +73,33 @@ final class RivalRun {
         await(server, "hot standby", () -> server.logSinceStart().contains("ready to accept read"));
         try (Connection connection = server.connect("postgres");
                 Statement statement = connection.createStatement()) {
-            await(server, "replay up to the pause", () -> replayed(statement) >= dataset.pauseLsn() - Primary.SEGMENT_SIZE && idle(statement));
+            await(
+                    server,
+                    "replay up to the pause",
+                    () ->
+                            replayed(statement) >= dataset.pauseLsn() - Primary.SEGMENT_SIZE
+                                    && idle(statement));
             statement.execute("SELECT pg_wal_replay_pause()");
             copyWal(data, true);
-            await(server, "the pause", () -> server.logSinceStart().contains("recovery has paused"));
+            await(
+                    server,
+                    "the pause",
+                    () -> server.logSinceStart().contains("recovery has paused"));
             long before = replayed(statement);
             long began = System.nanoTime();
             statement.execute("SELECT pg_wal_replay_resume()");
             if (binaries.major() >= 14) {
-                // These pause while they wait for WAL: promoted at once, they would not look for the new WAL.
+                // These pause while they wait for WAL: promoted at once, they would not look for
+                // the new WAL.
                 await(server, "the resume", () -> replayed(statement) != before);
             }
             statement.execute("SELECT pg_promote(false)");
-            await(server, "the promotion", () -> server.logSinceStart().contains("database system is ready to accept connections"));
+            await(
+                    server,
+                    "the promotion",
+                    () ->
+                            server.logSinceStart()
+                                    .contains("database system is ready to accept connections"));
             return (System.nanoTime() - began) / 1e9;
         }
     }
@@ -101,14 +126,22 @@ final class RivalRun {
         }
     }
 
-    /** Segments before the pause LSN, or those from it on, each under its final name only when whole. */
+    /**
+     * Segments before the pause LSN, or those from it on, each under its final name only when
+     * whole.
+     */
     private void copyWal(Path data, boolean measured) throws IOException {
         Path target = data.resolve("pg_wal");
         long pauseSegment = dataset.pauseLsn() / Primary.SEGMENT_SIZE;
         try (Stream<Path> files = Files.list(dataset.wal())) {
-            for (Path file : files.filter(f -> f.getFileName().toString().matches("[0-9A-F]{24}")).sorted().toList()) {
+            for (Path file :
+                    files.filter(f -> f.getFileName().toString().matches("[0-9A-F]{24}"))
+                            .sorted()
+                            .toList()) {
                 String name = file.getFileName().toString();
-                long segment = Long.parseLong(name.substring(8, 16), 16) * 256 + Long.parseLong(name.substring(16), 16);
+                long segment =
+                        Long.parseLong(name.substring(8, 16), 16) * 256
+                                + Long.parseLong(name.substring(16), 16);
                 if (segment >= pauseSegment == measured) {
                     Path part = data.resolve("incoming");
                     Files.copy(file, part);
@@ -127,10 +160,12 @@ final class RivalRun {
         long deadline = System.nanoTime() + LIMIT_SECONDS * 1_000_000_000L;
         while (!reached.getAsBoolean()) {
             if (!server.isRunning()) {
-                throw new UserException(server + " ended while we waited for " + what + ":\n" + server.logTail());
+                throw new UserException(
+                        server + " ended while we waited for " + what + ":\n" + server.logTail());
             }
             if (System.nanoTime() > deadline) {
-                throw new UserException(server + " did not reach " + what + " in " + LIMIT_SECONDS + " s");
+                throw new UserException(
+                        server + " did not reach " + what + " in " + LIMIT_SECONDS + " s");
             }
             pause(POLL_MILLIS);
         }

@@ -35,14 +35,35 @@ record Settings(
         int runs = dataKinds.size() * runsADataset();
         StringBuilder plan = new StringBuilder();
         plan.append("pgkernel repro: failover (resume of a paused replay until promoted)\n");
-        plan.append("  data      ").append(join(dataKinds)).append(String.format(Locale.ROOT, "; %,d tables of 1,000 rows each%n", tables));
-        plan.append("  base      ").append(base.label()).append(base == BaseKind.EMPTY ? " (the standby replays the load first)\n" : " (nothing resident, no size known)\n");
-        plan.append("  pools     ").append(join(sharedBuffers)).append("; strategies ").append(join(strategies)).append("; repetitions ").append(repetitions).append('\n');
-        plan.append("  settings  autovacuum=off full_page_writes=off checkpoint_timeout=30min, no checksums; primary PostgreSQL 15.7\n");
+        plan.append("  data      ")
+                .append(join(dataKinds))
+                .append(String.format(Locale.ROOT, "; %,d tables of 1,000 rows each%n", tables));
+        plan.append("  base      ")
+                .append(base.label())
+                .append(
+                        base == BaseKind.EMPTY
+                                ? " (the standby replays the load first)\n"
+                                : " (nothing resident, no size known)\n");
+        plan.append("  pools     ")
+                .append(join(sharedBuffers))
+                .append("; strategies ")
+                .append(join(strategies))
+                .append("; repetitions ")
+                .append(repetitions)
+                .append('\n');
+        plan.append(
+                "  settings  autovacuum=off full_page_writes=off checkpoint_timeout=30min, no checksums; primary PostgreSQL 15.7\n");
         if (!postgres.isEmpty()) {
-            plan.append("  rivals    PostgreSQL ").append(join(postgres)).append(", each on its own cluster made by the same statements\n");
+            plan.append("  rivals    PostgreSQL ")
+                    .append(join(postgres))
+                    .append(", each on its own cluster made by the same statements\n");
         }
-        plan.append(String.format(Locale.ROOT, "  runs      %d, after one warm-up run a data set that is not counted; about %s%n", runs, estimate()));
+        plan.append(
+                String.format(
+                        Locale.ROOT,
+                        "  runs      %d, after one warm-up run a data set that is not counted; about %s%n",
+                        runs,
+                        estimate()));
         return plan.toString();
     }
 
@@ -50,21 +71,33 @@ record Settings(
         return list.stream().map(Object::toString).collect(Collectors.joining(", "));
     }
 
-    /** Rough: making the data, replaying it in each run, and what the full scans cost (about 3 ns a buffer). */
+    /**
+     * Rough: making the data, replaying it in each run, and what the full scans cost (about 3 ns a
+     * buffer).
+     */
     private String estimate() {
         double seconds = 0;
         for (DataKind kind : dataKinds) {
             double replay = tables * 0.004 + 1;
-            seconds += 8 + tables * (kind.operation() == Operation.VACUUM ? 0.02 : 0.015) * (1 + postgres.size());
+            seconds +=
+                    8
+                            + tables
+                                    * (kind.operation() == Operation.VACUUM ? 0.02 : 0.015)
+                                    * (1 + postgres.size());
             for (SharedBuffers size : sharedBuffers) {
                 double scans = tables * 3e-9 * size.buffers();
                 for (DropStrategy strategy : strategies) {
-                    boolean scanning = strategy == DropStrategy.FULL_SCAN || kind.toast() || base == BaseKind.AFTER_LOAD;
+                    boolean scanning =
+                            strategy == DropStrategy.FULL_SCAN
+                                    || kind.toast()
+                                    || base == BaseKind.AFTER_LOAD;
                     seconds += repetitions * (replay + (scanning ? scans : 0));
                 }
                 seconds += postgres.size() * repetitions * (5 + tables * 0.01 + scans);
             }
         }
-        return seconds < 90 ? Math.round(seconds / 5) * 5 + " s" : Math.round(seconds / 60) + " min";
+        return seconds < 90
+                ? Math.round(seconds / 5) * 5 + " s"
+                : Math.round(seconds / 60) + " min";
     }
 }

@@ -9,14 +9,29 @@ import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.cli.SharedBuffers;
 
 class ResultTableTest {
-    private static Measurement run(DropStrategy strategy, int repetition, double seconds, long different) {
+    private static Measurement run(
+            DropStrategy strategy, int repetition, double seconds, long different) {
         Cell cell = new Cell(Operation.TRUNCATE, false, SharedBuffers.parse("10GB"), strategy);
         boolean scan = strategy == DropStrategy.FULL_SCAN;
-        return new Measurement(cell, repetition, seconds, seconds / 2, 0.25, scan ? 200 : 0, scan ? 0 : 200, 1000, different);
+        return new Measurement(
+                cell,
+                repetition,
+                seconds,
+                seconds / 2,
+                0.25,
+                scan ? 200 : 0,
+                scan ? 0 : 200,
+                1000,
+                different);
     }
 
     private static String lineOf(String table, String who) {
-        return table.lines().filter(line -> line.contains(who)).findFirst().orElseThrow().strip().replaceAll(" {2,}", "|");
+        return table.lines()
+                .filter(line -> line.contains(who))
+                .findFirst()
+                .orElseThrow()
+                .strip()
+                .replaceAll(" {2,}", "|");
     }
 
     @Test
@@ -28,10 +43,21 @@ class ResultTableTest {
                         run(DropStrategy.LOOKUP, 1, 0.9, 0),
                         run(DropStrategy.LOOKUP, 2, 1.0, 0),
                         run(DropStrategy.LOOKUP, 3, 7.0, 0)),
-                List.of(new RivalMeasurement("PostgreSQL 15.7", Operation.TRUNCATE, false, SharedBuffers.parse("10GB"), 1, 2)));
+                List.of(
+                        new RivalMeasurement(
+                                "PostgreSQL 15.7",
+                                Operation.TRUNCATE,
+                                false,
+                                SharedBuffers.parse("10GB"),
+                                1,
+                                2)));
         String text = table.render();
-        assertEquals("TRUNCATE|no|10GB|92.680|3.975|FULL_SCAN|4.000|2.000|20000|1.000|200 scans|0.250|1000 of 1000", lineOf(text, "  FULL_SCAN"));
-        assertEquals("TRUNCATE|no|10GB|92.680|3.975|LOOKUP|1.000|0.500|5000|0.250|200 lookups|0.250|3000 of 3000", lineOf(text, "LOOKUP"));
+        assertEquals(
+                "TRUNCATE|no|10GB|92.680|3.975|FULL_SCAN|4.000|2.000|20000|1.000|200 scans|0.250|1000 of 1000",
+                lineOf(text, "  FULL_SCAN"));
+        assertEquals(
+                "TRUNCATE|no|10GB|92.680|3.975|LOOKUP|1.000|0.500|5000|0.250|200 lookups|0.250|3000 of 3000",
+                lineOf(text, "LOOKUP"));
         assertTrue(lineOf(text, "PostgreSQL 15.7").contains("|2.000|10000|0.500|"), text);
     }
 
@@ -55,7 +81,9 @@ class ResultTableTest {
     @Test
     void publishedFiguresAreTheThreads() {
         PublishedFigures published = new PublishedFigures();
-        assertEquals(new PublishedFigures.Figure(82.443, 2.627), published.find(Operation.VACUUM, "10GB"));
+        assertEquals(
+                new PublishedFigures.Figure(82.443, 2.627),
+                published.find(Operation.VACUUM, "10GB"));
         assertEquals(null, published.find(Operation.VACUUM, "100GB"));
     }
 }
