@@ -17,7 +17,6 @@ final class Templates {
     static synchronized Path of(PostgresBinaries binaries, boolean checksums, int walSegmentMegabytes) {
         if (work == null) {
             work = WorkDirectory.create("pgkernel-templates");
-            Runtime.getRuntime().addShutdownHook(new Thread(work::close, "remove templates"));
         }
         return MADE.computeIfAbsent(binaries.version() + "-" + checksums + "-" + walSegmentMegabytes, name -> {
             Path directory = work.resolve(name);

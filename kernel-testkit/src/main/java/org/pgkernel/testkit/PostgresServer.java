@@ -15,8 +15,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -42,12 +40,7 @@ public final class PostgresServer implements AutoCloseable {
         }
     }
 
-    private static final Set<PostgresServer> RUNNING = ConcurrentHashMap.newKeySet();
     private static final int BIND_ATTEMPTS = 5;
-
-    static {
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> RUNNING.forEach(PostgresServer::killQuietly), "stop PostgreSQL servers"));
-    }
 
     private final PostgresBinaries binaries;
     private final Path dataDirectory;
@@ -228,10 +221,10 @@ public final class PostgresServer implements AutoCloseable {
                         .start();
                 process.getOutputStream().close();
                 // Ends by itself at a line on its input; at end of input (this JVM died) it stops the server first.
-                Process watchdog = Processes.builder(List.of("sh", "-c", "read line || kill -s QUIT " + process.pid()))
+                Process watchdog = Processes.builder(List.of("sh", "-c", "read line || { kill -s QUIT " + process.pid() + "; rm -rf '" + socketDirectory + "'; }"))
                         .redirectOutput(ProcessBuilder.Redirect.DISCARD).redirectError(ProcessBuilder.Redirect.DISCARD).start();
                 PostgresServer server = new PostgresServer(this, log, logStart, socketDirectory, port, process, watchdog);
-                RUNNING.add(server);
+                AtExit.SERVERS.add(server);
                 return server;
             } catch (IOException e) {
                 throw new PostgresServerException("cannot start PostgreSQL: file=" + dataDirectory, e);
@@ -378,7 +371,7 @@ public final class PostgresServer implements AutoCloseable {
         return "PostgreSQL " + binaries.version() + " over " + dataDirectory;
     }
 
-    private void killQuietly() {
+    void killQuietly() {
         try {
             kill();
         } catch (RuntimeException e) {
@@ -387,7 +380,7 @@ public final class PostgresServer implements AutoCloseable {
     }
 
     private void finish() {
-        RUNNING.remove(this);
+        AtExit.SERVERS.remove(this);
         try (var out = watchdog.getOutputStream()) {
             out.write('\n');
         } catch (IOException e) {

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 
 /**
- * A scratch directory that the server's user can enter, removed on close. Set the system property {@code pgkernel.keep} to keep it, to
+ * A scratch directory that the server's user can enter, removed on close, or when the JVM ends. Set the system property {@code pgkernel.keep} to keep it, to
  * look at what a failed test left.
  */
 public final class WorkDirectory implements AutoCloseable {
@@ -27,7 +27,9 @@ public final class WorkDirectory implements AutoCloseable {
         try {
             Path path = Files.createTempDirectory(parent, prefix);
             Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwx--x--x"));
-            return new WorkDirectory(path);
+            WorkDirectory directory = new WorkDirectory(path);
+            AtExit.DIRECTORIES.add(directory);
+            return directory;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -43,6 +45,13 @@ public final class WorkDirectory implements AutoCloseable {
 
     @Override
     public void close() {
+        if (!AtExit.DIRECTORIES.remove(this)) {
+            return;
+        }
+        remove();
+    }
+
+    void remove() {
         if (System.getProperty("pgkernel.keep") == null) {
             FileTrees.delete(path);
         } else {
