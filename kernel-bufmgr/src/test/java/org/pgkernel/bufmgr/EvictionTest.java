@@ -2,11 +2,11 @@ package org.pgkernel.bufmgr;
 
 import static org.junit.jupiter.api.Assertions.*;
 
+import java.io.RandomAccessFile;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.Page;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.NoFreeBufferException;
 import org.pgkernel.smgr.SmgrRelation;
@@ -194,39 +195,40 @@ class EvictionTest {
     @Test
     @DisplayName("C33: replacements whose old and new blocks lie in crossed partitions do not deadlock")
     void crossedPartitionsDoNotDeadlock() throws Exception {
-        SmgrRelation r = f.create(1, ForkNumber.MAIN, 400);
-        // Blocks of few partitions, so that old and new tags keep meeting in crossed order.
-        int p = PoolInspection.partitionOf(PoolFixture.SPC, PoolFixture.DB, 1, 0, 0);
-        int q = -1;
+        SmgrRelation r = f.create(1, ForkNumber.MAIN, 1);
+        try (RandomAccessFile file = new RandomAccessFile(f.file(r, ForkNumber.MAIN).toFile(), "rw")) {
+            file.setLength(20_000L * Page.SIZE); // sparse: zero pages
+        }
+        r.forgetSizes();
+        // Blocks of two partitions only: half of the replacements lock both, in either direction.
         List<Integer> blocks = new ArrayList<>();
-        for (int i = 0; i < 400 && blocks.size() < 400; i++) {
+        for (int i = 1; i < 20_000; i++) {
             int partition = PoolInspection.partitionOf(PoolFixture.SPC, PoolFixture.DB, 1, 0, i);
-            if (q < 0 && partition != p) {
-                q = partition;
-            }
-            if (partition % 4 == p % 4 || partition % 4 == q % 4) {
+            if (partition == 17 || partition == 90) {
                 blocks.add(i);
             }
         }
+        assertTrue(blocks.size() > 100);
         AtomicInteger failures = new AtomicInteger();
-        AtomicBoolean go = new AtomicBoolean(true);
         Thread[] threads = new Thread[8];
         for (int t = 0; t < threads.length; t++) {
             int id = t;
             threads[t] = new Thread(() -> {
                 long x = id * 7919L + 1;
-                for (int i = 0; i < 3000 && go.get(); i++) {
+                for (int i = 0; i < 10_000; i++) {
                     x = x * 6364136223846793005L + 1442695040888963407L;
                     int block = blocks.get((int) ((x >>> 33) % blocks.size()));
-                    if (f.readVersion(r, ForkNumber.MAIN, block) != 0) {
+                    int b = f.pool.read(r, ForkNumber.MAIN, block, ReadMode.NORMAL);
+                    if (f.pool.block(b) != block) {
                         failures.incrementAndGet();
                     }
+                    f.pool.release(b);
                 }
             });
             threads[t].start();
         }
         for (Thread t : threads) {
-            t.join(30_000);
+            t.join(20_000);
             assertFalse(t.isAlive(), "deadlock");
         }
         assertEquals(0, failures.get());

@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,7 +25,7 @@ import org.pgkernel.smgr.SmgrRelation;
 class PoolStressTest {
     private static final int THREADS = 8;
     private static final int BLOCKS = 60;
-    private static final long NANOS = 2_000_000_000L;
+    private static final long NANOS = 1_300_000_000L;
 
     @TempDir
     Path directory;
@@ -51,17 +52,7 @@ class PoolStressTest {
         for (Thread t : threads) {
             t.start();
         }
-        while (System.nanoTime() < end && failure.get() == null) {
-            Thread.sleep(20);
-        }
-        stop = true;
-        for (Thread t : threads) {
-            t.join(failure.get() == null ? 30_000 : 1_000); // who failed may have left locks
-            if (failure.get() != null) {
-                throw new AssertionError("the seed is fixed, the schedule is not", failure.get());
-            }
-            assertFalse(t.isAlive(), () -> "hangs: " + Arrays.toString(t.getStackTrace()));
-        }
+        finish(threads, end);
         PoolInspection.check(f.pool);
         assertEquals(0, f.pool.pinnedBuffers());
         for (int i = 0; i < BLOCKS; i++) {
@@ -73,6 +64,52 @@ class PoolStressTest {
         }
         assertTrue(operations.get() > 1000, "too little happened: " + operations);
         f.close();
+    }
+
+    /** A buffer that a drop frees is what the clock hand takes next: it must have left its chain by then. */
+    @Test
+    void buffersThatDropsFreeAreTakenAgainAtOnce() throws Exception {
+        f = new PoolFixture(directory, true).pool(16, false, DropStrategy.FULL_SCAN);
+        SmgrRelation r = f.create(1, ForkNumber.MAIN, 200);
+        Thread[] threads = new Thread[6];
+        for (int t = 0; t < threads.length; t++) {
+            long seed = t + 1;
+            SmgrRelation own = t % 2 == 0 ? f.create(100 + t, ForkNumber.MAIN, 3) : null;
+            threads[t] = new Thread(() -> run(() -> {
+                long x = seed * 0x9E3779B97F4A7C15L;
+                while (!stop && failure.get() == null) {
+                    x = x * 6364136223846793005L + 1442695040888963407L;
+                    int block = (int) ((x >>> 33) % 200);
+                    if (own != null) {
+                        f.readVersion(own, ForkNumber.MAIN, block % 3);
+                        f.pool.dropRelations(new SmgrRelation[] {own}, 1);
+                    } else {
+                        f.readVersion(r, ForkNumber.MAIN, block);
+                    }
+                }
+            }));
+        }
+        long end = System.nanoTime() + NANOS;
+        for (Thread t : threads) {
+            t.start();
+        }
+        finish(threads, end);
+        PoolInspection.check(f.pool);
+        f.close();
+    }
+
+    private void finish(Thread[] threads, long end) throws InterruptedException {
+        while (System.nanoTime() < end && failure.get() == null) {
+            Thread.sleep(20);
+        }
+        stop = true;
+        for (Thread t : threads) {
+            t.join(failure.get() == null ? 30_000 : 1_000); // who failed may have left locks
+            if (failure.get() != null) {
+                throw new AssertionError("the seed is fixed, the schedule is not", failure.get());
+            }
+            assertFalse(t.isAlive(), () -> "hangs: " + Arrays.toString(t.getStackTrace()));
+        }
     }
 
     private void run(Runnable body) {
