@@ -27,9 +27,13 @@ abstract class AbstractHeapRedo implements ResourceManager {
     /** Block id that a complaint is about. */
     int place;
 
-    /** Applies the record; complaints need no place. */
+    /** Applies the record; complaints need no place. Releases its buffers unless it complains. */
     abstract void apply(WalRecord record, RedoContext context);
 
+    /**
+     * HEAP-4: when this throws, pages the record was about to change stay held, so that recovery
+     * can put back what their files hold: a page formatted for a +INIT record is empty already.
+     */
     @Override
     public final void redo(WalRecord record, RedoContext context) {
         place = 0;
@@ -40,9 +44,6 @@ abstract class AbstractHeapRedo implements ResourceManager {
                     ? e
                     : new DamagedDataException(
                             e.getMessage() + " " + context.place(record, place), e);
-        } finally {
-            context.buffer(0).release();
-            context.buffer(1).release();
         }
     }
 

@@ -104,7 +104,7 @@ final class RedoFixture implements AutoCloseable {
         return this;
     }
 
-    /** Logs the record as it stands and applies it. */
+    /** Logs the record as it stands and applies it; after a failure pages go back as in recovery. */
     RedoFixture apply(ResourceManager manager) {
         writer.append(builder);
         writer.flush();
@@ -116,7 +116,12 @@ final class RedoFixture implements AutoCloseable {
         if (record == null) {
             throw new AssertionError(reader.end().toString());
         }
-        manager.redo(record, context);
+        try {
+            manager.redo(record, context);
+        } catch (RuntimeException e) {
+            context.abandonHeldBuffers();
+            throw e;
+        }
         return this;
     }
 

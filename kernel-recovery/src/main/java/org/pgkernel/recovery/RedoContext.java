@@ -390,7 +390,7 @@ public final class RedoContext {
      * holds, then is let go. A page half changed must not reach the disk; its older version is as
      * good as any to replay over.
      */
-    void abandonHeldBuffers() {
+    public void abandonHeldBuffers() {
         for (RedoBuffer buffer : buffers) {
             if (buffer.isValid()) {
                 buffer.revert();
