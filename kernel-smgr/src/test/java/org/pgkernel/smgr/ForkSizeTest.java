@@ -17,9 +17,11 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.testkit.FaultyDisk;
 
 /** When a remembered size is there, and when it is proof. */
 class ForkSizeTest {
@@ -172,12 +174,12 @@ class ForkSizeTest {
     @DisplayName(
             "C09 an extension that fails half-way counts whole blocks only, and the next one overwrites the fragment")
     void c09PartialLastBlock(SizePolicy policy) throws IOException {
-        HookedDisk disk = new HookedDisk();
+        FaultyDisk disk = new FaultyDisk(new PosixDisk());
         try (Fixture f = new Fixture(directory, policy, disk, 100)) {
             SmgrRelation relation = f.filled(100, 2);
             relation.nblocks(Fixture.MAIN);
             for (int i = 0; i < 1000; i++) {
-                disk.room = 3584;
+                disk.room(3584);
                 DiskException e =
                         assertThrows(
                                 DiskException.class, () -> f.extend(relation, Fixture.MAIN, 2, 2));
@@ -186,11 +188,11 @@ class ForkSizeTest {
                 assertEquals(2L * Fixture.PAGE + 3584, Files.size(f.file("100")));
                 assertEquals(2, relation.nblocks(Fixture.MAIN));
             }
-            disk.room = 3 * Fixture.PAGE + 100;
+            disk.room(3 * Fixture.PAGE + 100);
             assertThrows(DiskException.class, () -> relation.zeroExtend(Fixture.MAIN, 2, 8, false));
             assertEquals(
                     5, relation.nblocks(Fixture.MAIN), "the whole blocks that did get there count");
-            disk.room = Long.MAX_VALUE;
+            disk.room(Long.MAX_VALUE);
             assertThrows(DamagedDataException.class, () -> f.read(relation, Fixture.MAIN, 5));
             f.extend(relation, Fixture.MAIN, 5, 0x22);
             assertEquals(6, relation.nblocks(Fixture.MAIN));

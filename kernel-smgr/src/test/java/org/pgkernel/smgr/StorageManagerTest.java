@@ -15,7 +15,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
+import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DiskException;
+import org.pgkernel.testkit.FaultyDisk.Call;
+import org.pgkernel.testkit.FaultyDisk;
 
 /** Handles, directories, and the bound on open files. */
 class StorageManagerTest {
@@ -129,19 +132,19 @@ class StorageManagerTest {
 
     @Test
     void inRecoveryExistsAsksTheSystemOnce() {
-        HookedDisk disk = new HookedDisk();
+        FaultyDisk disk = new FaultyDisk(new PosixDisk());
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY, disk, 100)) {
             f.manager.inRecovery(true);
             SmgrRelation relation = f.filled(100, 1);
             assertFalse(relation.exists(ForkNumber.FSM));
-            int opens = disk.opens.get();
+            int opens = disk.count(Call.OPEN);
             for (int i = 0; i < 10; i++) {
                 assertTrue(relation.exists(Fixture.MAIN));
                 assertFalse(relation.exists(ForkNumber.FSM));
                 relation.create(Fixture.MAIN, true);
                 relation.prefetch(ForkNumber.FSM, 3);
             }
-            assertEquals(opens, disk.opens.get());
+            assertEquals(opens, disk.count(Call.OPEN));
             relation.create(ForkNumber.FSM, true);
             assertTrue(relation.exists(ForkNumber.FSM));
         }
@@ -204,17 +207,16 @@ class StorageManagerTest {
 
     @Test
     void runningOutOfDescriptorsClosesOthers() {
-        HookedDisk disk = new HookedDisk();
+        FaultyDisk disk = new FaultyDisk(new PosixDisk());
         try (Fixture f = new Fixture(directory, SizePolicy.SHARED, disk, 100)) {
             for (int i = 0; i < 10; i++) {
                 f.filled(100 + i, 1);
             }
-            disk.beforeOpen =
-                    path -> {
+            disk.before(Call.OPEN, (path, offset) -> {
                         if (f.manager.openFileCount() > 3) {
                             throw new DiskException("could not open file", path, 24);
                         }
-                    };
+});
             for (int i = 0; i < 10; i++) {
                 f.filled(200 + i, 1);
                 assertEquals(0, f.read(f.relation(100 + i), Fixture.MAIN, 0));

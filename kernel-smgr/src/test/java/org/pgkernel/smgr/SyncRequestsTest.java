@@ -16,21 +16,24 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
+import org.pgkernel.testkit.FaultyDisk.Call;
+import org.pgkernel.testkit.FaultyDisk;
 
 /** What a checkpoint makes durable, what it passes over, and what stops the kernel. */
 class SyncRequestsTest {
     @TempDir Path directory;
 
-    private final HookedDisk disk = new HookedDisk();
+    private final FaultyDisk disk = new FaultyDisk(new PosixDisk());
     private final List<String> synced = new ArrayList<>();
     private Fixture f;
 
     @BeforeEach
     void open() {
         f = new Fixture(directory, SizePolicy.RECOVERY_ONLY, disk, 100);
-        disk.beforeSync = path -> synced.add(directory.relativize(Path.of(path)).toString());
+        disk.before(Call.SYNC, (path, offset) -> synced.add(directory.relativize(Path.of(path)).toString()));
     }
 
     @AfterEach
@@ -65,13 +68,12 @@ class SyncRequestsTest {
     void c07DroppedInTheMiddle() {
         SmgrRelation relation = f.filled(100, 20);
         f.filled(101, 1);
-        disk.beforeOpen =
-                path -> {
+        disk.before(Call.OPEN, (path, offset) -> {
                     if (path.endsWith("/100")) {
-                        disk.beforeOpen = any -> {};
+                        disk.clear(Call.OPEN);
                         f.manager.unlinkAll(new SmgrRelation[] {relation}, 1, true);
                     }
-                };
+});
         assertEquals(1, f.requests.process());
         assertEquals(List.of("base/5/101"), synced);
         assertEquals(0, f.requests.pending());
@@ -93,26 +95,24 @@ class SyncRequestsTest {
     @DisplayName("C08 a failed sync is fatal and never tried again")
     void c08FailedSync() {
         f.filled(100, 1);
-        disk.beforeSync =
-                path -> {
-                    disk.beforeSync = any -> {};
+        disk.before(Call.SYNC, (path, offset) -> {
+                    disk.clear(Call.SYNC);
                     throw new DiskException("could not sync", path, DiskException.EIO);
-                };
+});
         assertThrows(KernelStoppedException.class, f.requests::process);
-        int syncs = disk.fileSyncs.get();
+        int syncs = disk.count(Call.SYNC);
         assertThrows(KernelStoppedException.class, f.requests::process);
-        assertEquals(syncs, disk.fileSyncs.get());
+        assertEquals(syncs, disk.count(Call.SYNC));
     }
 
     @Test
     @DisplayName("C08 an error from close counts as a lost write")
     void c08FailedClose() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.beforeClose =
-                path -> {
-                    disk.beforeClose = any -> {};
+        disk.after(Call.CLOSE, (path, offset) -> {
+                    disk.clear(Call.CLOSE);
                     throw new DiskException("could not close", path, DiskException.EIO);
-                };
+});
         assertThrows(KernelStoppedException.class, () -> f.manager.close(relation));
         assertThrows(KernelStoppedException.class, f.requests::process);
     }
@@ -121,11 +121,10 @@ class SyncRequestsTest {
     @DisplayName("C08 a failed immediate sync stops later checkpoints, too")
     void c08FailedImmediateSync() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.beforeSync =
-                path -> {
-                    disk.beforeSync = any -> {};
+        disk.before(Call.SYNC, (path, offset) -> {
+                    disk.clear(Call.SYNC);
                     throw new DiskException("could not sync", path, DiskException.EIO);
-                };
+});
         assertThrows(KernelStoppedException.class, () -> relation.immediateSync(Fixture.MAIN));
         assertThrows(KernelStoppedException.class, f.requests::process);
     }
@@ -138,9 +137,9 @@ class SyncRequestsTest {
         assertEquals(1, f.requests.pending());
         assertEquals(1, f.requests.process());
         assertEquals(List.of("base/5/100"), synced);
-        assertEquals(1, disk.directorySyncs.get());
+        assertEquals(1, disk.count(Call.SYNC_DIRECTORY));
         f.requests.process();
-        assertEquals(1, disk.directorySyncs.get());
+        assertEquals(1, disk.count(Call.SYNC_DIRECTORY));
     }
 
     @Test
@@ -166,11 +165,10 @@ class SyncRequestsTest {
     @Test
     void aWriteDuringTheSyncOfItsFileIsSyncedNextTime() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.beforeSync =
-                path -> {
-                    disk.beforeSync = any -> {};
+        disk.before(Call.SYNC, (path, offset) -> {
+                    disk.clear(Call.SYNC);
                     f.write(relation, Fixture.MAIN, 0, 9);
-                };
+});
         assertEquals(1, f.requests.process());
         assertEquals(1, f.requests.pending());
         assertEquals(1, f.requests.process());
@@ -205,7 +203,7 @@ class SyncRequestsTest {
         assertEquals(0, f.requests.pendingUnlinks());
         assertEquals(1, f.checkpoint());
         assertEquals(List.of("base/6/100"), synced);
-        assertEquals(1, disk.directorySyncs.get());
+        assertEquals(1, disk.count(Call.SYNC_DIRECTORY));
         assertTrue(Files.exists(f.file("101")));
     }
 
@@ -213,9 +211,8 @@ class SyncRequestsTest {
     @DisplayName("C07 forgetting a database while its files are being synced")
     void c07DatabaseDroppedInTheMiddle() {
         f.filled(100, 20);
-        disk.beforeOpen =
-                path -> {
-                    disk.beforeOpen = any -> {};
+        disk.before(Call.OPEN, (path, offset) -> {
+                    disk.clear(Call.OPEN);
                     f.manager.closeDatabase(Fixture.DB);
                     f.requests.forgetDatabase(Fixture.DB);
                     try {
@@ -226,7 +223,7 @@ class SyncRequestsTest {
                     } catch (IOException e) {
                         throw new java.io.UncheckedIOException(e);
                     }
-                };
+});
         assertEquals(0, f.requests.process());
         assertEquals(0, f.requests.pending());
     }
@@ -235,12 +232,11 @@ class SyncRequestsTest {
     void aFailedUnlinkIsAWarningAndOthersGoOn() {
         SmgrRelation relation = f.filled(100, 20);
         relation.create(ForkNumber.FSM, false);
-        disk.beforeUnlink =
-                path -> {
+        disk.before(Call.UNLINK, (path, offset) -> {
                     if (path.endsWith("/100")) {
                         throw new DiskException("could not remove", path, 13);
                     }
-                };
+});
         f.manager.unlinkAll(new SmgrRelation[] {relation, f.filled(101, 1)}, 2, true);
         assertTrue(Files.exists(f.file("100")));
         for (String gone : new String[] {"100.1", "100.2", "100_fsm", "101"}) {
@@ -268,11 +264,11 @@ class SyncRequestsTest {
         // The drop of buffers asks so.
         assertFalse(relation.exists(ForkNumber.VISIBILITY_MAP));
         assertFalse(relation.exists(ForkNumber.INIT));
-        int opens = disk.opens.get();
-        int others = disk.others.get();
+        int opens = disk.count(Call.OPEN);
+        int others = disk.count(Call.LOOK);
         f.manager.unlinkAll(new SmgrRelation[] {relation}, 1, true);
-        assertEquals(4, disk.unlinks.get());
-        assertEquals(opens, disk.opens.get());
-        assertEquals(others, disk.others.get());
+        assertEquals(4, disk.count(Call.UNLINK));
+        assertEquals(opens, disk.count(Call.OPEN));
+        assertEquals(others, disk.count(Call.LOOK));
     }
 }

@@ -13,6 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.testkit.FaultyDisk.Call;
+import org.pgkernel.testkit.FaultyDisk;
 
 class TimelineHistoryTest {
     private final WalLog log = new WalLog(1 << 16);
@@ -80,7 +82,7 @@ class TimelineHistoryTest {
     @Test
     void failedWriteLeavesNoHistory() {
         FaultyDisk disk = new FaultyDisk(log.disk);
-        disk.failWrites = true;
+        disk.fail(Call.WRITE, "", DiskException.ENOSPC);
         assertThrows(
                 DiskException.class, () -> TimelineHistory.of(1).write(disk, directory, 2, 5, "y"));
         assertEquals(List.of(), log.disk.list(directory));

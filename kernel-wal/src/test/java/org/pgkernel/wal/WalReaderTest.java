@@ -21,6 +21,8 @@ import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.testkit.FaultyDisk.Call;
+import org.pgkernel.testkit.FaultyDisk;
 import org.pgkernel.wal.EndOfWal.Reason;
 
 class WalReaderTest {
@@ -48,10 +50,9 @@ class WalReaderTest {
         try (WalReader reader = log.reader()) {
             reader.begin(log.start);
             assertNotNull(reader.next());
-            disk.name = log.file(1, 2L * log.segmentSize).getFileName().toString();
-            disk.failReads = true;
+            disk.fail(Call.READ, log.file(1, 2L * log.segmentSize).getFileName().toString(), DiskException.EIO);
             assertThrows(DiskException.class, reader::next);
-            disk.failReads = false;
+            disk.clear(Call.READ);
             // Meanwhile the first segment changes, as when it comes from another source.
             try (WalWriter writer = log.writer(1, end, last, 0)) {
                 writer.append(WalLog.plain(200));
@@ -76,7 +77,7 @@ class WalReaderTest {
             reader.begin(log.start);
             int read = 0;
             for (int bytes = 0; bytes <= log.segmentSize; bytes += 1000) {
-                disk.readableBytes = bytes;
+                disk.readableBytes(bytes);
                 while (reader.next() != null) {
                     read++;
                 }

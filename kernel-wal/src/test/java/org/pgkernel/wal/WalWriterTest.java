@@ -19,6 +19,8 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.testkit.FaultyDisk.Call;
+import org.pgkernel.testkit.FaultyDisk;
 
 class WalWriterTest {
     private final WalLog log = new WalLog(1 << 16);
@@ -113,7 +115,7 @@ class WalWriterTest {
                 Arrays.equals(
                         new byte[copied.length - length],
                         Arrays.copyOfRange(copied, length, copied.length)));
-        assertTrue(disk.syncs > 0);
+        assertTrue(disk.count(Call.SYNC) > 0);
         // A crash here: the old timeline is all there.
         assertEquals(3, log.read().size());
         TimelineHistory.of(1).write(log.disk, log.directory.toString(), 2, switchPoint, "promoted");
@@ -154,21 +156,21 @@ class WalWriterTest {
             writer.append(WalLog.plain(1000));
             writer.flush();
         }
-        disk.failRenames = true;
+        disk.fail(Call.RENAME, "", DiskException.EIO);
         assertThrows(DiskException.class, () -> copyAt(log.start + 100));
-        disk.failRenames = false;
-        disk.failWrites = true;
+        disk.clear(Call.RENAME);
+        disk.fail(Call.WRITE, "", DiskException.ENOSPC);
         assertThrows(DiskException.class, () -> copyAt(log.start + 100));
-        disk.failWrites = false;
-        disk.failSyncs = true;
+        disk.clear(Call.WRITE);
+        disk.fail(Call.SYNC, "", DiskException.EIO);
         assertThrows(KernelStoppedException.class, () -> copyAt(log.start + 100));
-        disk.failSyncs = false;
-        disk.readableBytes = 100;
+        disk.clear(Call.SYNC);
+        disk.readableBytes(100);
         assertTrue(
                 assertThrows(DamagedDataException.class, () -> copyAt(log.start + 100))
                         .getMessage()
                         .contains("file="));
-        disk.readableBytes = Long.MAX_VALUE;
+        disk.readableBytes(Long.MAX_VALUE);
         assertThrows(DamagedDataException.class, () -> copyAt(segmentTwo + 100));
         assertFalse(Files.exists(log.file(2, log.start)));
         copyAt(log.start + 100);
@@ -185,10 +187,9 @@ class WalWriterTest {
         log.disk = disk;
         try (WalWriter writer = log.writer()) {
             writer.append(WalLog.plain(150_000));
-            disk.failRenames = true;
-            disk.name = log.file(1, 4L * log.segmentSize).getFileName().toString();
+            disk.fail(Call.RENAME, log.file(1, 4L * log.segmentSize).getFileName().toString(), DiskException.EIO);
             assertThrows(KernelStoppedException.class, () -> writer.append(WalLog.plain(150_000)));
-            disk.failRenames = false;
+            disk.clear(Call.RENAME);
             assertThrows(KernelStoppedException.class, writer::flush);
             assertThrows(KernelStoppedException.class, () -> writer.append(WalLog.plain(1)));
         }
@@ -208,13 +209,13 @@ class WalWriterTest {
             writer.flush();
             long flushed = writer.flushedLsn();
             writer.append(WalLog.plain(100));
-            disk.failSyncs = true;
+            disk.fail(Call.SYNC, "", DiskException.EIO);
             assertThrows(KernelStoppedException.class, writer::flush);
-            disk.failSyncs = false;
-            int syncs = disk.syncs;
+            disk.clear(Call.SYNC);
+            int syncs = disk.count(Call.SYNC);
             assertThrows(KernelStoppedException.class, writer::flush);
             assertThrows(KernelStoppedException.class, () -> writer.append(WalLog.plain(100)));
-            assertEquals(syncs, disk.syncs);
+            assertEquals(syncs, disk.count(Call.SYNC));
             assertEquals(flushed, writer.flushedLsn());
         }
     }
@@ -225,8 +226,7 @@ class WalWriterTest {
         try (WalWriter writer = log.writer()) {
             writer.append(WalLog.plain(100));
             writer.flush();
-            disk.name = log.file(1, log.start).getFileName().toString();
-            disk.failSyncs = true;
+            disk.fail(Call.SYNC, log.file(1, log.start).getFileName().toString(), DiskException.EIO);
             assertThrows(KernelStoppedException.class, () -> writer.append(WalLog.plain(150_000)));
             assertFalse(Files.exists(log.file(1, segmentTwo)));
         }
@@ -240,9 +240,9 @@ class WalWriterTest {
             assertFalse(Files.exists(log.file(1, log.start)));
             writer.append(WalLog.plain(100));
             writer.flush();
-            int syncs = disk.syncs;
+            int syncs = disk.count(Call.SYNC);
             writer.flush();
-            assertEquals(syncs, disk.syncs);
+            assertEquals(syncs, disk.count(Call.SYNC));
         }
     }
 

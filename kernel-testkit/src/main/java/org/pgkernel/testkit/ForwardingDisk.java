@@ -1,70 +1,61 @@
-package org.pgkernel.smgr;
+package org.pgkernel.testkit;
 
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Consumer;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.DiskFile;
-import org.pgkernel.base.disk.PosixDisk;
-import org.pgkernel.base.error.DiskException;
 
 /**
- * The real disk with a place to step in before each call, and a count of the system calls on paths.
+ * A disk that passes every call on to another one. Tests extend it and override the calls they mean
+ * to watch, delay or fail.
  */
-final class HookedDisk implements Disk {
-    private final Disk disk = new PosixDisk();
+public class ForwardingDisk implements Disk {
+    private final Disk disk;
 
-    Consumer<String> beforeOpen = path -> {};
-    Consumer<String> beforeSync = path -> {};
-    Consumer<String> beforeUnlink = path -> {};
-    Consumer<String> beforeClose = path -> {};
+    public ForwardingDisk(Disk disk) {
+        this.disk = disk;
+    }
 
-    /**
-     * Bytes that writes may still store; a write past it stores what fits and reports a full disk.
-     */
-    long room = Long.MAX_VALUE;
+    /** What callers get to see of a file that was opened; the file itself unless overridden. */
+    protected DiskFile opened(DiskFile file) {
+        return file;
+    }
 
-    final AtomicInteger opens = new AtomicInteger();
-    final AtomicInteger unlinks = new AtomicInteger();
-    final AtomicInteger others = new AtomicInteger();
-    final AtomicInteger fileSyncs = new AtomicInteger();
-    final AtomicInteger directorySyncs = new AtomicInteger();
+    private DiskFile openedOrNull(DiskFile file) {
+        return file == null ? null : opened(file);
+    }
 
     @Override
     public DiskFile openIfExists(String path) {
-        return opened(path, disk::openIfExists);
+        return openedOrNull(disk.openIfExists(path));
     }
 
     @Override
     public DiskFile open(String path) {
-        return opened(path, disk::open);
+        return openedOrNull(disk.open(path));
     }
 
     @Override
     public DiskFile openReadOnly(String path) {
-        return opened(path, disk::openReadOnly);
+        return openedOrNull(disk.openReadOnly(path));
     }
 
     @Override
     public DiskFile create(String path) {
-        return opened(path, disk::create);
+        return openedOrNull(disk.create(path));
     }
 
     @Override
     public DiskFile openOrCreate(String path) {
-        return opened(path, disk::openOrCreate);
+        return openedOrNull(disk.openOrCreate(path));
     }
 
     @Override
     public boolean exists(String path) {
-        others.incrementAndGet();
         return disk.exists(path);
     }
 
     @Override
     public boolean unlink(String path) {
-        unlinks.incrementAndGet();
-        beforeUnlink.accept(path);
         return disk.unlink(path);
     }
 
@@ -75,7 +66,6 @@ final class HookedDisk implements Disk {
 
     @Override
     public boolean createDirectory(String path) {
-        others.incrementAndGet();
         return disk.createDirectory(path);
     }
 
@@ -86,37 +76,24 @@ final class HookedDisk implements Disk {
 
     @Override
     public List<String> list(String path) {
-        others.incrementAndGet();
         return disk.list(path);
     }
 
     @Override
     public boolean isDirectory(String path) {
-        others.incrementAndGet();
         return disk.isDirectory(path);
     }
 
     @Override
     public void syncDirectory(String path) {
-        directorySyncs.incrementAndGet();
         disk.syncDirectory(path);
     }
 
-    private interface Opener {
-        DiskFile open(String path);
-    }
-
-    private DiskFile opened(String path, Opener opener) {
-        opens.incrementAndGet();
-        beforeOpen.accept(path);
-        DiskFile file = opener.open(path);
-        return file == null ? null : new HookedFile(file);
-    }
-
-    private final class HookedFile implements DiskFile {
+    /** A file that passes every call on to another one. */
+    public static class ForwardingFile implements DiskFile {
         private final DiskFile file;
 
-        HookedFile(DiskFile file) {
+        public ForwardingFile(DiskFile file) {
             this.file = file;
         }
 
@@ -132,12 +109,6 @@ final class HookedDisk implements Disk {
 
         @Override
         public void write(long address, int length, long offset) {
-            if (length > room) {
-                file.write(address, (int) room, offset);
-                room = 0;
-                throw new DiskException("could not write", path(), DiskException.ENOSPC);
-            }
-            room -= length;
             file.write(address, length, offset);
         }
 
@@ -158,8 +129,6 @@ final class HookedDisk implements Disk {
 
         @Override
         public void sync() {
-            fileSyncs.incrementAndGet();
-            beforeSync.accept(path());
             file.sync();
         }
 
@@ -176,7 +145,6 @@ final class HookedDisk implements Disk {
         @Override
         public void close() {
             file.close();
-            beforeClose.accept(path());
         }
     }
 }
