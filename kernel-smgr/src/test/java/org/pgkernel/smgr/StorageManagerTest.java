@@ -7,9 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -17,8 +14,12 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DiskException;
-import org.pgkernel.testkit.FaultyDisk.Call;
 import org.pgkernel.testkit.FaultyDisk;
+import org.pgkernel.testkit.FaultyDisk.Call;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 /** Handles, directories, and the bound on open files. */
 class StorageManagerTest {
@@ -212,11 +213,13 @@ class StorageManagerTest {
             for (int i = 0; i < 10; i++) {
                 f.filled(100 + i, 1);
             }
-            disk.before(Call.OPEN, (path, offset) -> {
+            disk.before(
+                    Call.OPEN,
+                    (path, offset) -> {
                         if (f.manager.openFileCount() > 3) {
                             throw new DiskException("could not open file", path, 24);
                         }
-});
+                    });
             for (int i = 0; i < 10; i++) {
                 f.filled(200 + i, 1);
                 assertEquals(0, f.read(f.relation(100 + i), Fixture.MAIN, 0));

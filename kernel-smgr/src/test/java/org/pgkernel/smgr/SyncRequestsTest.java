@@ -5,11 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -19,8 +14,14 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
-import org.pgkernel.testkit.FaultyDisk.Call;
 import org.pgkernel.testkit.FaultyDisk;
+import org.pgkernel.testkit.FaultyDisk.Call;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /** What a checkpoint makes durable, what it passes over, and what stops the kernel. */
 class SyncRequestsTest {
@@ -33,7 +34,9 @@ class SyncRequestsTest {
     @BeforeEach
     void open() {
         f = new Fixture(directory, SizePolicy.RECOVERY_ONLY, disk, 100);
-        disk.before(Call.SYNC, (path, offset) -> synced.add(directory.relativize(Path.of(path)).toString()));
+        disk.before(
+                Call.SYNC,
+                (path, offset) -> synced.add(directory.relativize(Path.of(path)).toString()));
     }
 
     @AfterEach
@@ -43,7 +46,8 @@ class SyncRequestsTest {
 
     @Test
     @DisplayName(
-            "C07 run 1: segments truncated away before the sync phase are synced by name, empty as they are")
+            "C07 run 1: segments truncated away before the sync phase are synced by name, empty as"
+                + " they are")
     void c07TruncatedAway() {
         SmgrRelation relation = f.filled(100, 20);
         relation.truncate(Fixture.MAIN, 4);
@@ -64,16 +68,19 @@ class SyncRequestsTest {
 
     @Test
     @DisplayName(
-            "C07 run 2: a cancellation that comes after the sync loop reached the relation is found by looking again")
+            "C07 run 2: a cancellation that comes after the sync loop reached the relation is found"
+                + " by looking again")
     void c07DroppedInTheMiddle() {
         SmgrRelation relation = f.filled(100, 20);
         f.filled(101, 1);
-        disk.before(Call.OPEN, (path, offset) -> {
+        disk.before(
+                Call.OPEN,
+                (path, offset) -> {
                     if (path.endsWith("/100")) {
                         disk.clear(Call.OPEN);
                         f.manager.unlinkAll(new SmgrRelation[] {relation}, 1, true);
                     }
-});
+                });
         assertEquals(1, f.requests.process());
         assertEquals(List.of("base/5/101"), synced);
         assertEquals(0, f.requests.pending());
@@ -95,10 +102,12 @@ class SyncRequestsTest {
     @DisplayName("C08 a failed sync is fatal and never tried again")
     void c08FailedSync() {
         f.filled(100, 1);
-        disk.before(Call.SYNC, (path, offset) -> {
+        disk.before(
+                Call.SYNC,
+                (path, offset) -> {
                     disk.clear(Call.SYNC);
                     throw new DiskException("could not sync", path, DiskException.EIO);
-});
+                });
         assertThrows(KernelStoppedException.class, f.requests::process);
         int syncs = disk.count(Call.SYNC);
         assertThrows(KernelStoppedException.class, f.requests::process);
@@ -109,10 +118,12 @@ class SyncRequestsTest {
     @DisplayName("C08 an error from close counts as a lost write")
     void c08FailedClose() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.after(Call.CLOSE, (path, offset) -> {
+        disk.after(
+                Call.CLOSE,
+                (path, offset) -> {
                     disk.clear(Call.CLOSE);
                     throw new DiskException("could not close", path, DiskException.EIO);
-});
+                });
         assertThrows(KernelStoppedException.class, () -> f.manager.close(relation));
         assertThrows(KernelStoppedException.class, f.requests::process);
     }
@@ -121,10 +132,12 @@ class SyncRequestsTest {
     @DisplayName("C08 a failed immediate sync stops later checkpoints, too")
     void c08FailedImmediateSync() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.before(Call.SYNC, (path, offset) -> {
+        disk.before(
+                Call.SYNC,
+                (path, offset) -> {
                     disk.clear(Call.SYNC);
                     throw new DiskException("could not sync", path, DiskException.EIO);
-});
+                });
         assertThrows(KernelStoppedException.class, () -> relation.immediateSync(Fixture.MAIN));
         assertThrows(KernelStoppedException.class, f.requests::process);
     }
@@ -165,10 +178,12 @@ class SyncRequestsTest {
     @Test
     void aWriteDuringTheSyncOfItsFileIsSyncedNextTime() {
         SmgrRelation relation = f.filled(100, 1);
-        disk.before(Call.SYNC, (path, offset) -> {
+        disk.before(
+                Call.SYNC,
+                (path, offset) -> {
                     disk.clear(Call.SYNC);
                     f.write(relation, Fixture.MAIN, 0, 9);
-});
+                });
         assertEquals(1, f.requests.process());
         assertEquals(1, f.requests.pending());
         assertEquals(1, f.requests.process());
@@ -211,7 +226,9 @@ class SyncRequestsTest {
     @DisplayName("C07 forgetting a database while its files are being synced")
     void c07DatabaseDroppedInTheMiddle() {
         f.filled(100, 20);
-        disk.before(Call.OPEN, (path, offset) -> {
+        disk.before(
+                Call.OPEN,
+                (path, offset) -> {
                     disk.clear(Call.OPEN);
                     f.manager.closeDatabase(Fixture.DB);
                     f.requests.forgetDatabase(Fixture.DB);
@@ -223,7 +240,7 @@ class SyncRequestsTest {
                     } catch (IOException e) {
                         throw new java.io.UncheckedIOException(e);
                     }
-});
+                });
         assertEquals(0, f.requests.process());
         assertEquals(0, f.requests.pending());
     }
@@ -232,11 +249,13 @@ class SyncRequestsTest {
     void aFailedUnlinkIsAWarningAndOthersGoOn() {
         SmgrRelation relation = f.filled(100, 20);
         relation.create(ForkNumber.FSM, false);
-        disk.before(Call.UNLINK, (path, offset) -> {
+        disk.before(
+                Call.UNLINK,
+                (path, offset) -> {
                     if (path.endsWith("/100")) {
                         throw new DiskException("could not remove", path, 13);
                     }
-});
+                });
         f.manager.unlinkAll(new SmgrRelation[] {relation, f.filled(101, 1)}, 2, true);
         assertTrue(Files.exists(f.file("100")));
         for (String gone : new String[] {"100.1", "100.2", "100_fsm", "101"}) {
@@ -255,7 +274,8 @@ class SyncRequestsTest {
 
     @Test
     @DisplayName(
-            "A drop in redo costs one unlink for each fork that may exist and one for each fork's next segment, nothing else")
+            "A drop in redo costs one unlink for each fork that may exist and one for each fork's"
+                + " next segment, nothing else")
     void dropIsLean() {
         f.manager.inRecovery(true);
         SmgrRelation relation = f.relation(100);

@@ -24,6 +24,11 @@ public final class ClusterCopy {
 
     private ClusterCopy() {}
 
+    /** Where the copy's tablespaces lie: beside it, {@code TARGET.tblspc}; made only when there are any. */
+    public static Path tablespaces(Path target) {
+        return target.resolveSibling(target.getFileName() + ".tblspc");
+    }
+
     /** Everything except {@code postmaster.pid}, which names a server that does not own the copy. */
     public static void copy(Path source, Path target) {
         copy(source, target, List.of("postmaster.pid"));
@@ -87,7 +92,7 @@ public final class ClusterCopy {
     private static void copyTablespaces(Path source, Path target, ByteBuffer chunk) throws IOException {
         Path links = target.resolve("pg_tblspc");
         createDirectory(links);
-        Path homes = target.resolveSibling(target.getFileName() + ".tblspc");
+        Path homes = tablespaces(target);
         try (Stream<Path> entries = Files.list(source)) {
             for (Path entry : (Iterable<Path>) entries::iterator) {
                 if (Files.isSymbolicLink(entry)) {

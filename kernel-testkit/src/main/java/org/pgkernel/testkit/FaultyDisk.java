@@ -1,12 +1,13 @@
 package org.pgkernel.testkit;
 
+import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.disk.DiskFile;
+import org.pgkernel.base.error.DiskException;
+
 import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import org.pgkernel.base.disk.Disk;
-import org.pgkernel.base.disk.DiskFile;
-import org.pgkernel.base.error.DiskException;
 
 /**
  * A disk that counts its calls, lets a test step in before and after each, and has faults: calls
@@ -62,7 +63,9 @@ public final class FaultyDisk extends ForwardingDisk {
         after.set(call.ordinal(), hook);
     }
 
-    /** Makes each call of the kind fail, before anything happens, on paths that hold {@code part}. */
+    /**
+     * Makes each call of the kind fail, before anything happens, on paths that hold {@code part}.
+     */
     public void fail(Call call, String part, int errno) {
         before(
                 call,

@@ -8,10 +8,25 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.concurrent.locks.LockSupport;
 
 /** Small helpers over directory trees. */
 public final class FileTrees {
     private FileTrees() {}
+
+    /**
+     * The same for a tree in which others, soon to end, may still be making files: tries for about a second, then gives up in silence.
+     */
+    public static void deleteInUse(Path root) {
+        for (int attempt = 0; attempt < 50; attempt++) {
+            try {
+                delete(root);
+                return;
+            } catch (UncheckedIOException e) {
+                LockSupport.parkNanos(20_000_000);
+            }
+        }
+    }
 
     /** Removes a tree without following symbolic links; a tree that does not exist, or vanishes meanwhile, is fine. */
     public static void delete(Path root) {

@@ -380,7 +380,6 @@ public final class PostgresServer implements AutoCloseable {
     }
 
     private void finish() {
-        AtExit.SERVERS.remove(this);
         try (var out = watchdog.getOutputStream()) {
             out.write('\n');
         } catch (IOException e) {
@@ -390,6 +389,8 @@ public final class PostgresServer implements AutoCloseable {
             watchdog.destroyForcibly();
         }
         FileTrees.delete(socketDirectory);
+        // Listed until nothing of it is left: the JVM may be about to end.
+        AtExit.SERVERS.remove(this);
     }
 
     private List<String> pidFile() {

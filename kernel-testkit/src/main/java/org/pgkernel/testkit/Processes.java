@@ -22,6 +22,7 @@ final class Processes {
             // A file, not a pipe: a program that leaves a daemon behind would keep a pipe open for ever.
             output = Files.createTempFile("pgkernel", ".out");
             process = builder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+            AtExit.PROGRAMS.put(process, output);
             process.getOutputStream().close();
             if (!process.waitFor(timeoutSeconds, TimeUnit.SECONDS)) {
                 throw new PostgresServerException("no end after " + timeoutSeconds + " s: " + String.join(" ", command));
@@ -38,6 +39,9 @@ final class Processes {
             }
             if (output != null) {
                 output.toFile().delete();
+            }
+            if (process != null) {
+                AtExit.PROGRAMS.remove(process);
             }
         }
     }

@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.function.Consumer;
 
 /**
  * A scratch directory that the server's user can enter, removed on close, or when the JVM ends. Set the system property {@code pgkernel.keep} to keep it, to
@@ -45,15 +46,16 @@ public final class WorkDirectory implements AutoCloseable {
 
     @Override
     public void close() {
-        if (!AtExit.DIRECTORIES.remove(this)) {
-            return;
+        // Listed until it is gone: the JVM may be about to end.
+        if (AtExit.DIRECTORIES.contains(this)) {
+            remove(FileTrees::delete);
+            AtExit.DIRECTORIES.remove(this);
         }
-        remove();
     }
 
-    void remove() {
+    void remove(Consumer<Path> remover) {
         if (System.getProperty("pgkernel.keep") == null) {
-            FileTrees.delete(path);
+            remover.accept(path);
         } else {
             System.err.println("kept " + path);
         }

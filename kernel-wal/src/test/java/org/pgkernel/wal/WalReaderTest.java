@@ -8,10 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
-import java.io.IOException;
-import java.lang.management.ManagementFactory;
-import java.nio.file.Files;
-import java.util.List;
+
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -21,9 +18,14 @@ import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
-import org.pgkernel.testkit.FaultyDisk.Call;
 import org.pgkernel.testkit.FaultyDisk;
+import org.pgkernel.testkit.FaultyDisk.Call;
 import org.pgkernel.wal.EndOfWal.Reason;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.util.List;
 
 class WalReaderTest {
     private final WalLog log = new WalLog(1 << 16);
@@ -50,7 +52,10 @@ class WalReaderTest {
         try (WalReader reader = log.reader()) {
             reader.begin(log.start);
             assertNotNull(reader.next());
-            disk.fail(Call.READ, log.file(1, 2L * log.segmentSize).getFileName().toString(), DiskException.EIO);
+            disk.fail(
+                    Call.READ,
+                    log.file(1, 2L * log.segmentSize).getFileName().toString(),
+                    DiskException.EIO);
             assertThrows(DiskException.class, reader::next);
             disk.clear(Call.READ);
             // Meanwhile the first segment changes, as when it comes from another source.

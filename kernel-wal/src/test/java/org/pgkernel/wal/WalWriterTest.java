@@ -5,10 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.util.Arrays;
-import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -19,8 +15,13 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.base.error.RefusedException;
-import org.pgkernel.testkit.FaultyDisk.Call;
 import org.pgkernel.testkit.FaultyDisk;
+import org.pgkernel.testkit.FaultyDisk.Call;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.List;
 
 class WalWriterTest {
     private final WalLog log = new WalLog(1 << 16);
@@ -34,7 +35,8 @@ class WalWriterTest {
 
     @Test
     @DisplayName(
-            "R08: writing that starts in the middle of a segment's first page yields a correct long header")
+            "R08: writing that starts in the middle of a segment's first page yields a correct long"
+                + " header")
     void longHeaderWhenStartingInTheMiddleOfTheFirstPage() throws IOException {
         for (byte[] existing :
                 new byte[][] {null, new byte[0], new byte[log.segmentSize], garbage()}) {
@@ -93,7 +95,8 @@ class WalWriterTest {
 
     @Test
     @DisplayName(
-            "R18: a new timeline's segment holds the old one up to the switch point and zeros after")
+            "R18: a new timeline's segment holds the old one up to the switch point and zeros"
+                + " after")
     void segmentIsCopiedUpToTheSwitchPoint() throws IOException {
         long switchPoint;
         long last;
@@ -139,7 +142,8 @@ class WalWriterTest {
 
     @Test
     @DisplayName(
-            "R18: at a segment border the new timeline begins with an empty segment, whatever had its name")
+            "R18: at a segment border the new timeline begins with an empty segment, whatever had"
+                + " its name")
     void newTimelineAtASegmentBorderBeginsEmpty() throws IOException {
         Files.write(log.file(2, segmentTwo), garbage());
         WalWriter.copySegmentForNewTimeline(
@@ -187,7 +191,10 @@ class WalWriterTest {
         log.disk = disk;
         try (WalWriter writer = log.writer()) {
             writer.append(WalLog.plain(150_000));
-            disk.fail(Call.RENAME, log.file(1, 4L * log.segmentSize).getFileName().toString(), DiskException.EIO);
+            disk.fail(
+                    Call.RENAME,
+                    log.file(1, 4L * log.segmentSize).getFileName().toString(),
+                    DiskException.EIO);
             assertThrows(KernelStoppedException.class, () -> writer.append(WalLog.plain(150_000)));
             disk.clear(Call.RENAME);
             assertThrows(KernelStoppedException.class, writer::flush);
@@ -226,7 +233,8 @@ class WalWriterTest {
         try (WalWriter writer = log.writer()) {
             writer.append(WalLog.plain(100));
             writer.flush();
-            disk.fail(Call.SYNC, log.file(1, log.start).getFileName().toString(), DiskException.EIO);
+            disk.fail(
+                    Call.SYNC, log.file(1, log.start).getFileName().toString(), DiskException.EIO);
             assertThrows(KernelStoppedException.class, () -> writer.append(WalLog.plain(150_000)));
             assertFalse(Files.exists(log.file(1, segmentTwo)));
         }
