@@ -1,10 +1,11 @@
 package org.pgkernel.cli;
 
-import java.io.PrintWriter;
-import org.pgkernel.base.error.KernelException;
 import org.pgkernel.cli.repro.ReproCommand;
+
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+
+import java.io.PrintWriter;
 
 /**
  * The {@code pgkernel} command. Exit codes: 0 done, 1 the work failed or was refused, 2 the command
@@ -15,7 +16,8 @@ import picocli.CommandLine.Command;
         mixinStandardHelpOptions = true,
         version = "pgkernel 0.1.0 (on-disk formats of PostgreSQL 15)",
         description =
-                "A PostgreSQL-shaped storage kernel: recovers clusters, reproduces published experiments.",
+                "A PostgreSQL-shaped storage kernel: recovers clusters, reproduces published"
+                    + " experiments.",
         subcommands = {ReproCommand.class, RecoverCommand.class, CommandLine.HelpCommand.class})
 public final class Main implements Runnable {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
@@ -34,7 +36,20 @@ public final class Main implements Runnable {
         CommandLine line = new CommandLine(new Main());
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setExecutionExceptionHandler(Main::report);
+        line.setParameterExceptionHandler(Main::refuse);
         return line;
+    }
+
+    /** One sentence for a wrong command line, and where the right ones are described. */
+    private static int refuse(CommandLine.ParameterException wrong, String[] arguments) {
+        PrintWriter err = wrong.getCommandLine().getErr();
+        err.println("pgkernel: " + wrong.getMessage());
+        err.println(
+                "("
+                        + wrong.getCommandLine().getCommandSpec().qualifiedName()
+                        + " --help lists what there is)");
+        err.flush();
+        return 2;
     }
 
     /**
@@ -44,14 +59,9 @@ public final class Main implements Runnable {
     private static int report(
             Exception failure, CommandLine command, CommandLine.ParseResult parsed) {
         PrintWriter err = command.getErr();
-        Throwable shown = failure;
-        if (failure instanceof KernelException || failure instanceof UserException) {
-            err.println("pgkernel: " + failure.getMessage());
-        } else {
-            err.println("pgkernel: internal error: " + failure + " (PGKERNEL_TRACE=1 shows where)");
-        }
+        err.println("pgkernel: " + Sentences.of(failure));
         if (System.getenv("PGKERNEL_TRACE") != null) {
-            shown.printStackTrace(err);
+            failure.printStackTrace(err);
         }
         err.flush();
         return 1;
@@ -60,6 +70,6 @@ public final class Main implements Runnable {
     @Override
     public void run() {
         throw new CommandLine.ParameterException(
-                spec.commandLine(), "which command? (try pgkernel help)");
+                spec.commandLine(), "which command, repro or recover?");
     }
 }

@@ -1,27 +1,36 @@
 package org.pgkernel.cli;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Locale;
-import java.util.concurrent.Callable;
 import org.pgkernel.base.Lsn;
+import org.pgkernel.base.error.KernelException;
+import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.cluster.Cluster;
 import org.pgkernel.cluster.ClusterOptions;
 import org.pgkernel.testkit.ClusterCopy;
+import org.pgkernel.testkit.FileTrees;
+import org.pgkernel.testkit.PostgresServerException;
+
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+
 /** {@code pgkernel recover}: crash recovery of a PostgreSQL 15 data directory. */
 @Command(
         name = "recover",
         mixinStandardHelpOptions = true,
         description = {
-            "Recovers a crashed PostgreSQL 15 cluster from the WAL in its own pg_wal and shuts it down cleanly, so that PostgreSQL starts with nothing left to "
-                    + "recover. Refuses, before writing anything, what it cannot recover wholly."
+            "Recovers a crashed PostgreSQL 15 cluster from the WAL in its own pg_wal and shuts it"
+                + " down cleanly, so that PostgreSQL starts with nothing left to recover. Refuses,"
+                + " before writing anything, what it cannot recover wholly."
         })
 final class RecoverCommand implements Callable<Integer> {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
@@ -36,7 +45,9 @@ final class RecoverCommand implements Callable<Integer> {
         @Option(
                 names = "--to",
                 paramLabel = "DIR2",
-                description = "Recover a copy there; DIR stays as it is. DIR2 must not exist.")
+                description =
+                        "Recover a copy there; DIR stays as it is. DIR2 must not exist, nor"
+                            + " DIR2.tblspc, where tablespaces go.")
         private Path to;
 
         @Option(names = "--in-place", description = "Recover DIR itself.")
@@ -71,16 +82,81 @@ final class RecoverCommand implements Callable<Integer> {
         if (!Files.isDirectory(directory)) {
             throw new UserException("not a directory: file=" + directory);
         }
-        Path target = directory;
-        if (where.to != null) {
-            if (Files.exists(where.to)) {
-                throw new UserException(
-                        "--to names something that exists already: file=" + where.to);
-            }
+        if (where.to == null) {
+            recover(directory, options);
+        } else {
+            refuseTarget(where.to);
             Cluster.check(directory, options);
-            ClusterCopy.copy(directory, where.to);
-            target = where.to;
+            copy(where.to);
+            recoverCopy(where.to, options);
         }
+        return 0;
+    }
+
+    private void refuseTarget(Path target) {
+        if (Files.exists(target, LinkOption.NOFOLLOW_LINKS)) {
+            throw new UserException("--to names something that exists already: file=" + target);
+        }
+        Path tablespaces = ClusterCopy.tablespaces(target);
+        if (Files.exists(tablespaces, LinkOption.NOFOLLOW_LINKS)) {
+            throw new UserException(
+                    "the copy's tablespaces would go where something exists already: file="
+                            + tablespaces);
+        }
+        Path parent = target.toAbsolutePath().normalize().getParent();
+        try {
+            if (parent.toRealPath().startsWith(directory.toRealPath())) {
+                throw new UserException("--to lies inside the directory itself: file=" + target);
+            }
+        } catch (IOException e) {
+            throw new UserException("the copy cannot be made there: " + Sentences.of(e), e);
+        }
+    }
+
+    /** A copy that fails, or is interrupted, is removed: it would be of no use. */
+    private void copy(Path target) {
+        Thread remover = new Thread(() -> removeCopy(target), "remove the unfinished copy");
+        Runtime.getRuntime().addShutdownHook(remover);
+        try {
+            ClusterCopy.copy(directory, target);
+        } catch (PostgresServerException e) {
+            removeCopy(target);
+            throw e;
+        } finally {
+            forgetHook(remover);
+        }
+    }
+
+    private static void removeCopy(Path target) {
+        FileTrees.deleteInUse(target);
+        FileTrees.deleteInUse(ClusterCopy.tablespaces(target));
+    }
+
+    private static void forgetHook(Thread hook) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // It is running: the process ends.
+        }
+    }
+
+    private void recoverCopy(Path target, ClusterOptions options) {
+        try {
+            recover(target, options);
+        } catch (KernelException e) {
+            throw new UserException(
+                    e.getMessage()
+                            + " (the copy, recovered up to there, is left: "
+                            + target
+                            + "; "
+                            + directory
+                            + " is as it was)",
+                    e);
+        }
+    }
+
+    private void recover(Path target, ClusterOptions options) {
+        FileOwner owner = FileOwner.of(directory);
         try (Cluster cluster = Cluster.openForCrashRecovery(target, options)) {
             Cluster.Report report = cluster.report();
             System.out.printf(
@@ -91,7 +167,13 @@ final class RecoverCommand implements Callable<Integer> {
                     Lsn.format(report.redoFrom()),
                     Lsn.format(report.redoTo()),
                     report.redoNanos() / 1e9);
+        } catch (RefusedException e) {
+            // Nothing was written, so there is nothing to give.
+            throw e;
+        } catch (KernelException e) {
+            owner.give(target);
+            throw e;
         }
-        return 0;
+        owner.give(target);
     }
 }

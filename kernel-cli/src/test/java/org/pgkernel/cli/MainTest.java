@@ -4,6 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import picocli.CommandLine;
+
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -11,11 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
-import picocli.CommandLine;
 
 class MainTest {
     private final StringWriter err = new StringWriter();
@@ -50,8 +52,10 @@ class MainTest {
     @MethodSource("wrongCommandLines")
     void aWrongCommandLineExitsWithTwoAndSaysWhy(List<String> arguments) {
         assertEquals(2, run(arguments.toArray(String[]::new)));
-        assertFalse(err.toString().isBlank());
-        assertFalse(err.toString().contains("\tat "), err.toString());
+        List<String> lines = err.toString().lines().toList();
+        assertEquals(2, lines.size(), err.toString());
+        assertTrue(lines.get(0).startsWith("pgkernel: "), err.toString());
+        assertTrue(lines.get(1).contains("--help"), err.toString());
     }
 
     @Test
@@ -81,5 +85,42 @@ class MainTest {
         Path target = Files.createDirectory(temp.resolve("target"));
         assertEquals(1, run("recover", temp.toString(), "--to", target.toString()));
         assertTrue(err.toString().contains("exists already"), err.toString());
+    }
+
+    @Test
+    void aCopyIntoTheDirectoryItselfOrBelowAMissingOneIsRefused(@TempDir Path temp)
+            throws IOException {
+        Path directory = Files.createDirectory(temp.resolve("data"));
+        String inside = directory.resolve("copy").toString();
+        assertEquals(1, run("recover", directory.toString(), "--to", inside));
+        assertTrue(err.toString().contains("lies inside the directory itself"), err.toString());
+        String below = temp.resolve("missing/copy").toString();
+        assertEquals(1, run("recover", directory.toString(), "--to", below));
+        assertTrue(err.toString().contains("there is no such file or directory"), err.toString());
+        assertEquals(2, err.toString().strip().lines().count(), err.toString());
+        try (Stream<Path> entries = Files.list(directory)) {
+            assertEquals(List.of(), entries.toList());
+        }
+    }
+
+    @Test
+    void figuresThatCannotBeWrittenAreRefusedBeforeAnythingIsMade(@TempDir Path temp) {
+        Path keep = temp.resolve("keep");
+        Path csv = temp.resolve("missing/figures.csv");
+        assertEquals(1, run("repro", "--keep", keep.toString(), "--csv", csv.toString()));
+        assertEquals(
+                "pgkernel: the figures cannot be written there: file=" + csv,
+                err.toString().strip());
+        assertFalse(Files.exists(keep));
+    }
+
+    @Test
+    void aRefusedRunLeavesAnOldFileOfFiguresAsItIs(@TempDir Path temp) throws IOException {
+        Path keep = Files.createDirectory(temp.resolve("keep"));
+        Files.writeString(keep.resolve("note"), "mine");
+        Path csv = Files.writeString(temp.resolve("figures.csv"), "old");
+        assertEquals(1, run("repro", "--keep", keep.toString(), "--csv", csv.toString()));
+        assertTrue(err.toString().contains("not empty"), err.toString());
+        assertEquals("old", Files.readString(csv));
     }
 }

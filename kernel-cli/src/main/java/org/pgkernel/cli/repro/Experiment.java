@@ -1,5 +1,12 @@
 package org.pgkernel.cli.repro;
 
+import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.cli.Sentences;
+import org.pgkernel.cli.SharedBuffers;
+import org.pgkernel.cli.UserException;
+import org.pgkernel.testkit.FileTrees;
+import org.pgkernel.testkit.PostgresBinaries;
+
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -11,11 +18,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import org.pgkernel.bufmgr.DropStrategy;
-import org.pgkernel.cli.SharedBuffers;
-import org.pgkernel.cli.UserException;
-import org.pgkernel.testkit.FileTrees;
-import org.pgkernel.testkit.PostgresBinaries;
 
 /**
  * Makes the data sets one after the other and runs all cells of each before the next, so that only
@@ -42,14 +44,21 @@ final class Experiment {
 
     Outcome run() {
         PostgresBinaries judge = PostgresBinaries.judge();
-        try (PrintWriter csv = openCsv();
-                Workspace work = Workspace.open(settings.keep())) {
+        // What can be refused is refused before anything is made.
+        for (int major : settings.postgres()) {
+            rival(major);
+        }
+        refuseCsv();
+        try (Workspace work =
+                        Workspace.open(
+                                settings.keep(), Workspace.usualPlaces(), settings.bytesNeeded());
+                PrintWriter csv = openCsv()) {
             err.println("data in " + work.path() + " (" + fileSystem(work.path()) + ")");
             for (Settings.DataKind kind : settings.dataKinds()) {
                 run(kind, judge, work.path(), csv);
             }
         } catch (IOException e) {
-            throw new UserException("cannot use a file or directory: " + e.getMessage(), e);
+            throw new UserException("cannot use a file or directory: " + Sentences.of(e), e);
         }
         return new Outcome(measurements, rivals, judge.version());
     }
@@ -123,7 +132,10 @@ final class Experiment {
                                         repetition);
                         measurements.add(measurement);
                         csv.println(measurement.csv(settings.base(), settings.tables()));
-                        csv.flush();
+                        if (csv.checkError()) {
+                            throw new UserException(
+                                    "cannot write the figures: file=" + settings.csv());
+                        }
                         progress.at(++done);
                     }
                 }
@@ -150,16 +162,7 @@ final class Experiment {
     /** A rival of another release needs data of its own; 15 takes what the judge's release made. */
     private void runRival(Settings.DataKind kind, int major, Dataset ours, Path home)
             throws IOException {
-        PostgresBinaries binaries =
-                major == 15
-                        ? PostgresBinaries.judge()
-                        : PostgresBinaries.ofMajor(major)
-                                .orElseThrow(
-                                        () ->
-                                                new UserException(
-                                                        "no binaries of PostgreSQL "
-                                                                + major
-                                                                + " were built in"));
+        PostgresBinaries binaries = rival(major);
         Dataset dataset = ours;
         Path directory = home;
         if (major != 15) {
@@ -173,14 +176,41 @@ final class Experiment {
             int done = 0;
             for (int repetition = 1; repetition <= settings.repetitions(); repetition++) {
                 for (SharedBuffers size : settings.sharedBuffers()) {
-                    rivals.add(new RivalRun(binaries, dataset, directory).run(size, repetition));
-                    FileTrees.delete(directory.resolve("rival"));
+                    Path data = directory.resolve("rival-" + size + "-" + repetition);
+                    rivals.add(new RivalRun(binaries, dataset, data).run(size, repetition));
+                    if (settings.keep() == null) {
+                        FileTrees.delete(data);
+                    }
                     progress.at(++done);
                 }
             }
         }
         if (major != 15 && settings.keep() == null) {
             FileTrees.delete(directory);
+        }
+    }
+
+    private static PostgresBinaries rival(int major) {
+        if (major == PostgresBinaries.judge().major()) {
+            return PostgresBinaries.judge();
+        }
+        return PostgresBinaries.ofMajor(major)
+                .orElseThrow(
+                        () ->
+                                new UserException(
+                                        "no binaries of PostgreSQL " + major + " were built in"));
+    }
+
+    private void refuseCsv() {
+        Path csv = settings.csv();
+        if (csv == null) {
+            return;
+        }
+        Path parent = csv.toAbsolutePath().getParent();
+        if (Files.isDirectory(csv)
+                || !Files.isDirectory(parent)
+                || !Files.isWritable(Files.exists(csv) ? csv : parent)) {
+            throw new UserException("the figures cannot be written there: file=" + csv);
         }
     }
 

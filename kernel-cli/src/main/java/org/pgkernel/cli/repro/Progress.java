@@ -1,23 +1,33 @@
 package org.pgkernel.cli.repro;
 
-import java.io.PrintStream;
-import java.time.Duration;
-import java.util.Locale;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 
-/** A progress bar with time left on a terminal; one line at the start and at the end elsewhere. */
+import java.io.PrintStream;
+import java.time.Duration;
+import java.util.Locale;
+
+/**
+ * A progress bar with time left on a terminal; elsewhere a line every few seconds, and one at the
+ * end.
+ */
 final class Progress implements AutoCloseable {
+    private static final long LINE_NANOS = 10_000_000_000L;
+
     private final PrintStream err;
     private final String task;
+    private final long steps;
     private final long began = System.nanoTime();
     private final ProgressBar bar;
+    private long lastLine = began;
+    private long reached;
 
     Progress(PrintStream err, String task, long steps) {
         this.err = err;
         this.task = task;
+        this.steps = steps;
         if (System.console() != null && System.console().isTerminal()) {
             bar =
                     new ProgressBarBuilder()
@@ -33,17 +43,32 @@ final class Progress implements AutoCloseable {
     }
 
     void at(long step) {
+        reached = step;
         if (bar != null) {
             bar.stepTo(step);
+            return;
         }
+        long now = System.nanoTime();
+        if (step > 0 && step < steps && now - lastLine >= LINE_NANOS) {
+            lastLine = now;
+            err.println(task + ": " + standing(now - began, step, steps));
+        }
+    }
+
+    /** {@code 50 of 200, about 12 s left}: as if every step took the same time. */
+    static String standing(long nanos, long step, long steps) {
+        long left = Math.round(nanos / 1e9 / step * (steps - step));
+        return step + " of " + steps + ", about " + left + " s left";
     }
 
     @Override
     public void close() {
         if (bar != null) {
             bar.close();
-        } else {
+        } else if (reached == steps) {
             err.printf(Locale.ROOT, "%s: %s%n", task, elapsed(began));
+        } else {
+            err.printf(Locale.ROOT, "%s: stopped after %s%n", task, elapsed(began));
         }
     }
 

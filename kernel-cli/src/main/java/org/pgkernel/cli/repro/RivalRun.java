@@ -1,5 +1,12 @@
 package org.pgkernel.cli.repro;
 
+import org.pgkernel.base.Lsn;
+import org.pgkernel.cli.SharedBuffers;
+import org.pgkernel.cli.UserException;
+import org.pgkernel.testkit.ClusterCopy;
+import org.pgkernel.testkit.PostgresBinaries;
+import org.pgkernel.testkit.PostgresServer;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,12 +18,6 @@ import java.sql.Statement;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
-import org.pgkernel.base.Lsn;
-import org.pgkernel.cli.SharedBuffers;
-import org.pgkernel.cli.UserException;
-import org.pgkernel.testkit.ClusterCopy;
-import org.pgkernel.testkit.PostgresBinaries;
-import org.pgkernel.testkit.PostgresServer;
 
 /**
  * The published test on a real standby: it replays the WAL before the pause LSN, is paused, gets
@@ -28,19 +29,21 @@ final class RivalRun {
 
     private final PostgresBinaries binaries;
     private final Dataset dataset;
-    private final Path directory;
+    private final Path data;
 
-    RivalRun(PostgresBinaries binaries, Dataset dataset, Path directory) {
+    /**
+     * @param data the standby's data directory, which must not exist
+     */
+    RivalRun(PostgresBinaries binaries, Dataset dataset, Path data) {
         this.binaries = binaries;
         this.dataset = dataset;
-        this.directory = directory;
+        this.data = data;
     }
 
     RivalMeasurement run(SharedBuffers sharedBuffers, int repetition) {
-        Path data = directory.resolve("rival");
         ClusterCopy.copy(dataset.baseCopy(), data, List.of("postmaster.pid", "pg_wal/*"));
         try {
-            copyWal(data, false);
+            copyWal(false);
             Files.createFile(data.resolve("standby.signal"));
             PostgresServer.Builder builder =
                     PostgresServer.builder(binaries, data)
@@ -51,7 +54,7 @@ final class RivalRun {
             // As on the published standby: what recovery must make durable is made durable.
             builder.setting("fsync", "on").setting("shared_buffers", sharedBuffers.text());
             try (PostgresServer server = builder.startWithoutWaiting()) {
-                double seconds = measure(server, data);
+                double seconds = measure(server);
                 server.stop(PostgresServer.StopMode.FAST);
                 return new RivalMeasurement(
                         "PostgreSQL " + binaries.version(),
@@ -68,7 +71,7 @@ final class RivalRun {
         }
     }
 
-    private double measure(PostgresServer server, Path data) throws SQLException, IOException {
+    private double measure(PostgresServer server) throws SQLException, IOException {
         // 13 writes "read only", 14 and later "read-only".
         await(server, "hot standby", () -> server.logSinceStart().contains("ready to accept read"));
         try (Connection connection = server.connect("postgres");
@@ -80,7 +83,7 @@ final class RivalRun {
                             replayed(statement) >= dataset.pauseLsn() - Primary.SEGMENT_SIZE
                                     && idle(statement));
             statement.execute("SELECT pg_wal_replay_pause()");
-            copyWal(data, true);
+            copyWal(true);
             await(
                     server,
                     "the pause",
@@ -130,7 +133,7 @@ final class RivalRun {
      * Segments before the pause LSN, or those from it on, each under its final name only when
      * whole.
      */
-    private void copyWal(Path data, boolean measured) throws IOException {
+    private void copyWal(boolean measured) throws IOException {
         Path target = data.resolve("pg_wal");
         long pauseSegment = dataset.pauseLsn() / Primary.SEGMENT_SIZE;
         try (Stream<Path> files = Files.list(dataset.wal())) {

@@ -1,11 +1,12 @@
 package org.pgkernel.cli.repro;
 
+import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.cli.SharedBuffers;
+
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
-import org.pgkernel.bufmgr.DropStrategy;
-import org.pgkernel.cli.SharedBuffers;
 
 /** What an experiment is to do. */
 record Settings(
@@ -30,6 +31,19 @@ record Settings(
         return sharedBuffers.size() * strategies.size() * repetitions;
     }
 
+    /**
+     * Disk space: base copy, primary, judge and standbys each hold the tables and all WAL; with
+     * {@code --keep} every run's directory stays. Rough, on the safe side.
+     */
+    long bytesNeeded() {
+        long one = 60L << 20;
+        one += tables * (250L << 10);
+        long kept = keep == null ? 1 : runsADataset() + 1;
+        long rivals = (long) postgres.size() * (keep == null ? 3 : 2 + runsADataset());
+        long aDataset = one * (3 + kept + rivals);
+        return keep == null ? aDataset : aDataset * dataKinds.size();
+    }
+
     /** What will be done, with which settings, and how long it may take, for people. */
     String plan() {
         int runs = dataKinds.size() * runsADataset();
@@ -52,7 +66,8 @@ record Settings(
                 .append(repetitions)
                 .append('\n');
         plan.append(
-                "  settings  autovacuum=off full_page_writes=off checkpoint_timeout=30min, no checksums; primary PostgreSQL 15.7\n");
+                "  settings  autovacuum=off full_page_writes=off checkpoint_timeout=30min, no"
+                    + " checksums; primary PostgreSQL 15.7\n");
         if (!postgres.isEmpty()) {
             plan.append("  rivals    PostgreSQL ")
                     .append(join(postgres))
@@ -61,7 +76,8 @@ record Settings(
         plan.append(
                 String.format(
                         Locale.ROOT,
-                        "  runs      %d, after one warm-up run a data set that is not counted; about %s%n",
+                        "  runs      %d, after one warm-up run a data set that is not counted;"
+                            + " about %s%n",
                         runs,
                         estimate()));
         return plan.toString();

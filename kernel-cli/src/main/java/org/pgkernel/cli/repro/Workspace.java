@@ -1,55 +1,94 @@
 package org.pgkernel.cli.repro;
 
+import org.pgkernel.cli.UserException;
+import org.pgkernel.testkit.WorkDirectory;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Locale;
 import java.util.stream.Stream;
-import org.pgkernel.cli.UserException;
-import org.pgkernel.testkit.FileTrees;
 
 /**
  * Where an experiment's directories are: in memory (tmpfs) if there is room, as in the figures that
  * we compare with; removed at the end, also after Ctrl-C.
  */
 final class Workspace implements AutoCloseable {
-    private static final Path MEMORY = Path.of("/dev/shm");
-    private static final long ENOUGH = 2L << 30;
-
     private final Path path;
-    private final Thread remover;
 
-    private Workspace(Path path, boolean keep) {
+    /** Null when the user keeps the data. */
+    private final WorkDirectory scratch;
+
+    private Workspace(Path path, WorkDirectory scratch) {
         this.path = path;
-        remover =
-                keep ? null : new Thread(() -> FileTrees.delete(path), "remove the work directory");
-        if (remover != null) {
-            Runtime.getRuntime().addShutdownHook(remover);
-        }
+        this.scratch = scratch;
     }
 
     /**
      * @param keep where the user wants it kept, or null
+     * @param places where it may be otherwise, the best first
+     * @param needed bytes that the experiment will take
+     * @throws UserException when no place has the room, or {@code keep} is not empty
      */
-    static Workspace open(Path keep) throws IOException {
+    static Workspace open(Path keep, Path[] places, long needed) throws IOException {
         if (keep != null) {
-            Files.createDirectories(keep);
+            return new Workspace(kept(keep.toAbsolutePath().normalize(), needed), null);
+        }
+        StringBuilder found = new StringBuilder();
+        for (Path place : places) {
+            boolean usable = Files.isDirectory(place) && Files.isWritable(place);
+            if (usable && room(place) >= needed) {
+                WorkDirectory scratch = WorkDirectory.createIn(place, "pgkernel-repro-");
+                return new Workspace(scratch.path(), scratch);
+            }
+            found.append(found.isEmpty() ? "" : ", ")
+                    .append(place)
+                    .append(usable ? " has " + gigabytes(room(place)) : " cannot be used");
+        }
+        throw new UserException(
+                "the experiment's data take about "
+                        + gigabytes(needed)
+                        + " and there is no room for them: "
+                        + found
+                        + "; name another place with --keep, or take fewer --tables");
+    }
+
+    /** The places for data that nobody keeps: memory, then the directory for temporary files. */
+    static Path[] usualPlaces() {
+        return new Path[] {Path.of("/dev/shm"), Path.of(System.getProperty("java.io.tmpdir"))};
+    }
+
+    private static Path kept(Path keep, long needed) throws IOException {
+        if (Files.exists(keep)) {
             try (Stream<Path> entries = Files.list(keep)) {
                 if (entries.findAny().isPresent()) {
                     throw new UserException(
                             "--keep names a directory that is not empty: file=" + keep);
                 }
             }
-            return new Workspace(keep.toAbsolutePath().normalize(), true);
         }
-        boolean memory =
-                Files.isDirectory(MEMORY)
-                        && Files.isWritable(MEMORY)
-                        && Files.getFileStore(MEMORY).getUsableSpace() > ENOUGH;
-        Path parent = memory ? MEMORY : Path.of(System.getProperty("java.io.tmpdir"));
-        Path path = Files.createTempDirectory(parent, "pgkernel-repro-");
-        Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwx--x--x"));
-        return new Workspace(path, false);
+        Path existing = keep;
+        while (!Files.exists(existing)) {
+            existing = existing.getParent();
+        }
+        if (room(existing) < needed) {
+            throw new UserException(
+                    "the experiment's data take about "
+                            + gigabytes(needed)
+                            + ", and there are "
+                            + gigabytes(room(existing))
+                            + ": file="
+                            + keep);
+        }
+        return Files.createDirectories(keep);
+    }
+
+    private static long room(Path place) throws IOException {
+        return Files.getFileStore(place).getUsableSpace();
+    }
+
+    private static String gigabytes(long bytes) {
+        return String.format(Locale.ROOT, "%.1f GB", bytes / 1e9);
     }
 
     Path path() {
@@ -58,9 +97,8 @@ final class Workspace implements AutoCloseable {
 
     @Override
     public void close() {
-        if (remover != null) {
-            FileTrees.delete(path);
-            Runtime.getRuntime().removeShutdownHook(remover);
+        if (scratch != null) {
+            scratch.close();
         }
     }
 }
