@@ -82,14 +82,10 @@ final class LockFile implements AutoCloseable {
     static LockFile take(Disk disk, String dataDirectory, Clock clock) {
         String path = dataDirectory + "/" + NAME;
         for (int tries = 0; ; tries++) {
-            check(disk, dataDirectory);
-            disk.unlink(path);
+            // Created first, looked at only when that fails: a file that another one makes meanwhile is never removed unseen.
             try (DiskFile file = disk.create(path)) {
                 byte[] text = (ProcessHandle.current().pid() + "\n" + dataDirectory + "\n" + clock.instant().getEpochSecond() + "\n0\n\n\n").getBytes(StandardCharsets.UTF_8);
-                ByteBuffer direct = ByteBuffer.allocateDirect(text.length);
-                direct.put(0, text);
-                file.write(BufferUtil.address(direct), text.length, 0);
-                file.sync();
+                write(disk, path, file, text);
                 HELD_HERE.add(path);
                 return new LockFile(disk, path);
             } catch (DiskException e) {
@@ -97,6 +93,21 @@ final class LockFile implements AutoCloseable {
                     throw e;
                 }
             }
+            check(disk, dataDirectory);
+            disk.unlink(path);
+        }
+    }
+
+    /** An empty file left behind would keep everybody out. */
+    private static void write(Disk disk, String path, DiskFile file, byte[] text) {
+        ByteBuffer direct = ByteBuffer.allocateDirect(text.length);
+        direct.put(0, text);
+        try {
+            file.write(BufferUtil.address(direct), text.length, 0);
+            file.sync();
+        } catch (DiskException e) {
+            disk.unlink(path);
+            throw e;
         }
     }
 

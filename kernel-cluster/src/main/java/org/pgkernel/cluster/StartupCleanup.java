@@ -1,5 +1,6 @@
 package org.pgkernel.cluster;
 
+import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.recovery.Directories;
 import org.pgkernel.recovery.UnloggedRelations;
@@ -18,6 +19,18 @@ final class StartupCleanup {
     /** What every start does. */
     static void always(Disk disk, String dataDirectory) {
         Directories.removeContents(disk, dataDirectory + "/base/" + TEMP_FILES);
+        String tablespaces = dataDirectory + "/pg_tblspc";
+        for (String space : disk.list(tablespaces)) {
+            Directories.removeContents(
+                    disk,
+                    tablespaces
+                            + "/"
+                            + space
+                            + "/"
+                            + RelFileLocator.TABLESPACE_VERSION_DIRECTORY
+                            + "/"
+                            + TEMP_FILES);
+        }
         disk.unlink(dataDirectory + "/global/" + RELCACHE_INIT);
         for (String directory : UnloggedRelations.databaseDirectories(disk, dataDirectory)) {
             for (String name : disk.list(directory)) {
@@ -27,6 +40,7 @@ final class StartupCleanup {
             }
         }
         Directories.removeContents(disk, dataDirectory + "/pg_notify");
+        Directories.removeContents(disk, dataDirectory + "/pg_snapshots");
         Directories.createAll(disk, dataDirectory + "/pg_wal/archive_status");
     }
 

@@ -31,7 +31,8 @@ class StartupCleanupTest {
     void whatTheLastServerLeftGoesAndNothingElse() throws IOException {
         for (String path : List.of(
                 "base/5/16384", "base/5/t3_16385", "base/5/pg_internal.init", "base/pgsql_tmp/pgsql_tmp1.0", "global/pg_internal.init",
-                "global/1260", "pg_notify/0000", "pg_wal/xlogtemp.12", "pg_wal/000000010000000000000001", "pg_stat/pgstat.stat")) {
+                "global/1260", "pg_notify/0000", "pg_snapshots/00000003-0000001B-1", "pg_tblspc/16400/PG_15_202209061/pgsql_tmp/pgsql_tmp1.0",
+                "pg_tblspc/16400/PG_15_202209061/5/16390", "pg_tblspc/16400/PG_15_202209061/5/t3_16391", "pg_wal/xlogtemp.12", "pg_wal/000000010000000000000001", "pg_stat/pgstat.stat")) {
             Path file = dir.resolve(path);
             Files.createDirectories(file.getParent());
             Files.write(file, new byte[1]);
@@ -43,7 +44,7 @@ class StartupCleanupTest {
         try (Stream<Path> files = Files.walk(dir)) {
             files.filter(Files::isRegularFile).forEach(p -> left.add(dir.relativize(p).toString()));
         }
-        assertEquals(List.of("base/5/16384", "global/1260", "pg_wal/000000010000000000000001"), List.copyOf(left));
+        assertEquals(List.of("base/5/16384", "global/1260", "pg_tblspc/16400/PG_15_202209061/5/16390", "pg_wal/000000010000000000000001"), List.copyOf(left));
         assertTrue(Files.isDirectory(dir.resolve("pg_wal/archive_status")));
     }
 }
