@@ -4,6 +4,7 @@ import java.time.Clock;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.CheckPointRecord;
+import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.KernelStoppedException;
@@ -30,7 +31,6 @@ final class Checkpoints {
 
     private static final int RUNNING_XACTS = 0x10;
     private static final int RUNNING_XACTS_LENGTH = 24;
-    private static final int WAL_LEVEL_REPLICA = 1;
 
     private final List<CheckpointParticipant> participants;
     private final BufferPool pool;
@@ -78,7 +78,7 @@ final class Checkpoints {
         long redo = writer.nextRecordLsn();
         fill(shutdown, redo, timeline, previousTimeline, fullPageWrites);
         flushEverything(redo);
-        if (!shutdown && control.snapshot().walLevel() >= WAL_LEVEL_REPLICA) {
+        if (!shutdown && control.snapshot().walLevel() >= ControlFile.WAL_LEVEL_REPLICA) {
             appendRunningTransactions(writer);
         }
         builder.begin(
@@ -123,7 +123,7 @@ final class Checkpoints {
         CheckPointRecord.setNewestCommitTsXid(body, 0, counters.newestCommitTsXid());
         // Only an online checkpoint needs it, to tell a hot standby where to look for running
         // transactions.
-        boolean standbyInfo = !shutdown && control.snapshot().walLevel() >= WAL_LEVEL_REPLICA;
+        boolean standbyInfo = !shutdown && control.snapshot().walLevel() >= ControlFile.WAL_LEVEL_REPLICA;
         CheckPointRecord.setOldestActiveXid(
                 body, 0, standbyInfo ? counters.oldestActiveXid() : TransactionId.INVALID);
     }

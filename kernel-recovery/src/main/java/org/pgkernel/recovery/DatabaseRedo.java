@@ -2,7 +2,6 @@ package org.pgkernel.recovery;
 
 import java.nio.charset.StandardCharsets;
 import org.agrona.DirectBuffer;
-import org.pgkernel.base.Lsn;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.DamagedDataException;
@@ -19,36 +18,15 @@ import org.pgkernel.wal.WalRecord;
  *  DROP              0 db | 4 number of tablespaces | 8 tablespaces, 4 each
  * </pre>
  */
-final class DatabaseRedo implements ResourceManager {
+final class DatabaseRedo extends AbstractResourceManager {
     static final int CREATE_FILE_COPY = 0x00;
     static final int CREATE_WAL_LOG = 0x10;
     static final int DROP = 0x20;
 
     private static final byte[] VERSION = "15\n".getBytes(StandardCharsets.US_ASCII);
 
-    @Override
-    public int id() {
-        return RmgrIds.DATABASE;
-    }
-
-    @Override
-    public String name() {
-        return "Database";
-    }
-
-    @Override
-    public String identify(int info) {
-        return switch (info & 0xF0) {
-            case CREATE_FILE_COPY -> "CREATE_FILE_COPY";
-            case CREATE_WAL_LOG -> "CREATE_WAL_LOG";
-            case DROP -> "DROP";
-            default -> null;
-        };
-    }
-
-    @Override
-    public boolean covers(int info) {
-        return identify(info) != null;
+    DatabaseRedo() {
+        super(RmgrIds.DATABASE, "CREATE_FILE_COPY", "CREATE_WAL_LOG", "DROP");
     }
 
     @Override
@@ -57,6 +35,7 @@ final class DatabaseRedo implements ResourceManager {
         switch (record.type()) {
             case CREATE_FILE_COPY -> {
                 requireLength(record, 16);
+                context.flushTo(record.endLsn());
                 createByCopy(
                         data.getInt(0), data.getInt(4), data.getInt(8), data.getInt(12), context);
             }
@@ -68,32 +47,13 @@ final class DatabaseRedo implements ResourceManager {
                 requireLength(record, 8);
                 int count = data.getInt(4);
                 if (count < 0 || count > (record.dataLength() - 8) / 4) {
-                    throw new DamagedDataException(
-                            "Database/DROP record lists "
-                                    + Integer.toUnsignedString(count)
-                                    + " tablespaces in "
-                                    + record.dataLength()
-                                    + " bytes: lsn="
-                                    + Lsn.format(record.lsn()));
+                    throw damaged(record, "its tablespaces run past its end");
                 }
+                // As for a single file: once gone, there is no way back before this record. (C30)
+                context.flushTo(record.endLsn());
                 drop(data, count, context);
             }
-            default ->
-                    throw new DamagedDataException(
-                            "unknown Database record: info="
-                                    + record.info()
-                                    + " lsn="
-                                    + Lsn.format(record.lsn()));
-        }
-    }
-
-    private static void requireLength(WalRecord record, int length) {
-        if (record.dataLength() < length) {
-            throw new DamagedDataException(
-                    "Database record is too short, "
-                            + record.dataLength()
-                            + " bytes: lsn="
-                            + Lsn.format(record.lsn()));
+            default -> throw unknown(record);
         }
     }
 

@@ -230,7 +230,30 @@ public final class Recovery implements AutoCloseable {
                             + ": lsn="
                             + Lsn.format(at));
         }
+        checkMinimumRecoveryPoint();
         needsRedo = redo != at || found.state() != DbState.SHUTDOWNED || mode == Mode.STANDBY;
+    }
+
+    /**
+     * What recovery has to reach must lie on the way. (PostgreSQL: InitWalRecovery,
+     * CheckRequiredParameterValues.)
+     */
+    private void checkMinimumRecoveryPoint() {
+        long minimum = found.minRecoveryPoint();
+        if (minimum != Lsn.INVALID && history.timelineAt(minimum - 1) != found.minRecoveryPointTli()) {
+            throw new RefusedException(
+                    "the history of timeline "
+                            + Integer.toUnsignedString(history.newest())
+                            + " does not contain the minimum recovery point on timeline "
+                            + Integer.toUnsignedString(found.minRecoveryPointTli())
+                            + ": lsn="
+                            + Lsn.format(minimum));
+        }
+        if (mode == Mode.STANDBY && found.walLevel() < ControlFile.WAL_LEVEL_REPLICA) {
+            throw new RefusedException(
+                    "the WAL was written with wal_level minimal, which leaves out changes that a standby needs: file="
+                            + ControlFile.path(smgr.dataDirectory()));
+        }
     }
 
     /**
@@ -254,6 +277,13 @@ public final class Recovery implements AutoCloseable {
                             + walDirectory
                             + " lsn="
                             + Lsn.format(first));
+        }
+        if (scan.records() > 0 && Lsn.before(scan.endOfLastRecord(), startCheckpointEnd)) {
+            throw new RefusedException(
+                    "the WAL between the redo point and its checkpoint is damaged, "
+                            + scan.end().detail()
+                            + ": file="
+                            + walDirectory);
         }
         reader.begin(first);
         if (first == startCheckpointEnd) {
@@ -429,6 +459,7 @@ public final class Recovery implements AutoCloseable {
         context.checkMissingPages();
         UnloggedRelations.initialize(disk, smgr.dataDirectory());
         int newTimeline = TimelineHistory.nextFree(disk, walDirectory, history.newest());
+        assert oldTimeline == history.newest() : "the minimum recovery point is on the newest";
         gate.advance();
         WalWriter.copySegmentForNewTimeline(
                 disk, walDirectory, oldTimeline, newTimeline, end, found.xlogSegSize());

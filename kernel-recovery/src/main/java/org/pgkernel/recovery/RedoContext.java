@@ -47,6 +47,9 @@ public final class RedoContext {
      */
     private long currentLsn;
 
+    /** The relation of the last {@link #readExtended}. */
+    private SmgrRelation relationRead;
+
     RedoContext(
             BufferPool pool,
             RecoveredCounters counters,
@@ -71,8 +74,14 @@ public final class RedoContext {
      * resource managers' own tests and for tools that apply single records.
      */
     public static RedoContext standalone(BufferPool pool, RecoveredCounters counters) {
+        return standalone(pool, counters, lsn -> {});
+    }
+
+    /** The same with a gate that {@link #flushTo} asks. */
+    public static RedoContext standalone(
+            BufferPool pool, RecoveredCounters counters, DurabilityGate gate) {
         return new RedoContext(
-                pool, counters, lsn -> {}, new ReplayState(), new MissingPageTable(), null);
+                pool, counters, gate, new ReplayState(), new MissingPageTable(), null);
     }
 
     /** Holders free for a record's use; index {@code i} is usually block id {@code i}. */
@@ -208,14 +217,10 @@ public final class RedoContext {
                 pool.lockExclusive(buffer);
             }
         }
-        into.hold(pool, relationOf(record, id), record.blockFork(id), buffer);
+        into.hold(pool, relationRead, record.blockFork(id), buffer);
         return Lsn.atOrAfter(Page.lsn(into.page()), record.endLsn())
                 ? RedoAction.DONE
                 : RedoAction.NEEDS_REDO;
-    }
-
-    private SmgrRelation relationOf(WalRecord record, int id) {
-        return smgr.open(record.blockSpc(id), record.blockDb(id), record.blockRel(id));
     }
 
     private void restore(WalRecord record, int id, boolean cleanupLock, RedoBuffer into) {
@@ -229,7 +234,7 @@ public final class RedoContext {
                         fork,
                         record.blockNumber(id),
                         mode);
-        into.hold(pool, relationOf(record, id), fork, buffer);
+        into.hold(pool, relationRead, fork, buffer);
         UnsafeBuffer page = into.page();
         record.restoreImage(id, page);
         // A page may be logged before it was formatted; an LSN would make it look used.
@@ -265,6 +270,7 @@ public final class RedoContext {
                             + place(spc, db, rel, fork, block, currentLsn()));
         }
         SmgrRelation relation = smgr.open(spc, db, rel);
+        relationRead = relation;
         int buffer;
         if (Integer.compareUnsigned(block, existingBlocks(relation, fork)) < 0) {
             buffer = pool.read(relation, fork, block, mode);

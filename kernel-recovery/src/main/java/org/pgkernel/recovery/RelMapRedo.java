@@ -4,7 +4,6 @@ import org.agrona.DirectBuffer;
 import org.pgkernel.base.FilenodeMap;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.RelFileLocator;
-import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
@@ -16,31 +15,15 @@ import org.pgkernel.wal.WalRecord;
  *  record   0 dbid | 4 tsid | 8 nbytes | 12 the file, 512 bytes
  * </pre>
  */
-final class RelMapRedo implements ResourceManager {
+final class RelMapRedo extends AbstractResourceManager {
     static final int UPDATE = 0x00;
     private static final int DB = 0;
     private static final int SPC = 4;
     private static final int BYTES = 8;
     private static final int MAP = 12;
 
-    @Override
-    public int id() {
-        return RmgrIds.RELMAP;
-    }
-
-    @Override
-    public String name() {
-        return "RelMap";
-    }
-
-    @Override
-    public String identify(int info) {
-        return (info & 0xF0) == UPDATE ? "UPDATE" : null;
-    }
-
-    @Override
-    public boolean covers(int info) {
-        return (info & 0xF0) == UPDATE;
+    RelMapRedo() {
+        super(RmgrIds.RELMAP, "UPDATE");
     }
 
     @Override
@@ -50,13 +33,7 @@ final class RelMapRedo implements ResourceManager {
                 || record.dataLength() < MAP
                 || data.getInt(BYTES) != FilenodeMap.SIZE
                 || record.dataLength() < MAP + FilenodeMap.SIZE) {
-            throw new DamagedDataException(
-                    "RelMap record of "
-                            + record.dataLength()
-                            + " bytes holds no map: info="
-                            + record.info()
-                            + " lsn="
-                            + Lsn.format(record.lsn()));
+            throw damaged(record, "it holds no map in " + record.dataLength() + " bytes");
         }
         FilenodeMap map =
                 FilenodeMap.decode(data, MAP, FilenodeMap.SIZE, "lsn=" + Lsn.format(record.lsn()));

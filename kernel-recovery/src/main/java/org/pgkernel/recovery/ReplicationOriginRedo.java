@@ -1,34 +1,23 @@
 package org.pgkernel.recovery;
 
-import org.pgkernel.base.Lsn;
-import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
  * Replay progress of logical subscriptions. Not covered yet: the state would have to be kept in
  * {@code pg_logical/replorigin_checkpoint}. (PostgreSQL: replorigin_redo, origin.c.)
  */
-final class ReplicationOriginRedo implements ResourceManager {
+final class ReplicationOriginRedo extends AbstractResourceManager {
     static final int SET = 0x00;
     static final int DROP = 0x10;
 
-    @Override
-    public int id() {
-        return RmgrIds.REPLICATION_ORIGIN;
+    ReplicationOriginRedo() {
+        super(RmgrIds.REPLICATION_ORIGIN, "SET", "DROP");
     }
 
-    @Override
-    public String name() {
-        return "ReplicationOrigin";
-    }
-
+    /** Whole, unlike the others'. (PostgreSQL: replorigin_identify.) */
     @Override
     public String identify(int info) {
-        return switch (info) {
-            case SET -> "SET";
-            case DROP -> "DROP";
-            default -> null;
-        };
+        return (info & 0x0F) == 0 ? super.identify(info) : null;
     }
 
     @Override
@@ -38,7 +27,6 @@ final class ReplicationOriginRedo implements ResourceManager {
 
     @Override
     public void redo(WalRecord record, RedoContext context) {
-        throw new DamagedDataException(
-                "ReplicationOrigin records are not covered: lsn=" + Lsn.format(record.lsn()));
+        throw new AssertionError(name() + " records are refused before redo begins");
     }
 }

@@ -26,6 +26,11 @@ public interface ResourceManager {
      */
     boolean covers(int info);
 
+    /** The same with the record at hand, for types that are covered in part. */
+    default boolean covers(WalRecord record) {
+        return covers(record.info());
+    }
+
     /** Applies the record. Leaves no buffer held in {@code context}. */
     void redo(WalRecord record, RedoContext context);
 }

@@ -1,7 +1,5 @@
 package org.pgkernel.recovery;
 
-import org.pgkernel.base.Lsn;
-import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.WalRecord;
 
 /**
@@ -9,27 +7,12 @@ import org.pgkernel.wal.WalRecord;
  * outside the data directory, which a copy of a cluster must not touch unasked. (PostgreSQL:
  * tblspc_redo, tablespace.c.)
  */
-final class TablespaceRedo implements ResourceManager {
+final class TablespaceRedo extends AbstractResourceManager {
     static final int CREATE = 0x00;
     static final int DROP = 0x10;
 
-    @Override
-    public int id() {
-        return RmgrIds.TABLESPACE;
-    }
-
-    @Override
-    public String name() {
-        return "Tablespace";
-    }
-
-    @Override
-    public String identify(int info) {
-        return switch (info & 0xF0) {
-            case CREATE -> "CREATE";
-            case DROP -> "DROP";
-            default -> null;
-        };
+    TablespaceRedo() {
+        super(RmgrIds.TABLESPACE, "CREATE", "DROP");
     }
 
     @Override
@@ -39,7 +22,6 @@ final class TablespaceRedo implements ResourceManager {
 
     @Override
     public void redo(WalRecord record, RedoContext context) {
-        throw new DamagedDataException(
-                "Tablespace records are not covered: lsn=" + Lsn.format(record.lsn()));
+        throw new AssertionError(name() + " records are refused before redo begins");
     }
 }

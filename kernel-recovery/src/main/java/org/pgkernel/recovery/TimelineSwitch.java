@@ -6,6 +6,7 @@ import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalRecord;
+import org.pgkernel.wal.WalSegmentName;
 
 /**
  * Follows replay from one timeline to the next. (PostgreSQL: ApplyWalRecord, checkTimeLineSwitch,
@@ -95,10 +96,14 @@ final class TimelineSwitch {
      */
     static int removeForeignSegments(
             Disk disk, String walDirectory, long switchPoint, int newTimeline, int segmentSize) {
-        String last = segmentName(newTimeline, (switchPoint - 1) / segmentSize, segmentSize);
+        String last =
+                WalSegmentName.fileName(
+                        newTimeline,
+                        WalSegmentName.segmentOf(switchPoint - 1, segmentSize),
+                        segmentSize);
         int removed = 0;
         for (String name : disk.list(walDirectory)) {
-            if (isSegmentName(name)
+            if (WalSegmentName.isSegmentName(name)
                     && name.substring(0, 8).compareTo(last.substring(0, 8)) < 0
                     && name.substring(8).compareTo(last.substring(8)) > 0
                     && !disk.exists(walDirectory + "/archive_status/" + name + ".ready")) {
@@ -110,25 +115,5 @@ final class TimelineSwitch {
             disk.syncDirectory(walDirectory);
         }
         return removed;
-    }
-
-    /** (PostgreSQL: XLogFileName.) */
-    static String segmentName(int timeline, long segment, int segmentSize) {
-        long perId = 0x100000000L / segmentSize;
-        return String.format("%08X%08X%08X", timeline, segment / perId, segment % perId);
-    }
-
-    /** Twenty-four upper-case hexadecimal digits. (PostgreSQL: IsXLogFileName.) */
-    static boolean isSegmentName(String name) {
-        if (name.length() != 24) {
-            return false;
-        }
-        for (int i = 0; i < 24; i++) {
-            char c = name.charAt(i);
-            if (!(c >= '0' && c <= '9' || c >= 'A' && c <= 'F')) {
-                return false;
-            }
-        }
-        return true;
     }
 }

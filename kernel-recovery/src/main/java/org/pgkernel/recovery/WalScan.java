@@ -31,11 +31,14 @@ public final class WalScan {
         WalRecord record;
         while ((record = reader.next()) != null) {
             ResourceManager manager = modules.manager(record.rmid());
-            if (manager == null || !manager.covers(record.info())) {
+            if (manager == null || !manager.covers(record)) {
                 throw new RefusedException(
                         "redo of "
                                 + modules.identify(record.rmid(), record.info())
-                                + " records is not covered, and the WAL holds one: lsn="
+                                + (manager != null && manager.covers(record.info())
+                                        ? " records that carry what this one does"
+                                        : " records")
+                                + " is not covered, and the WAL holds one: lsn="
                                 + Lsn.format(record.lsn()));
             }
             records++;

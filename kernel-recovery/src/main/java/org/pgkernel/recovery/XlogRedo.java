@@ -2,16 +2,18 @@ package org.pgkernel.recovery;
 
 import org.agrona.DirectBuffer;
 import org.pgkernel.base.CheckPointRecord;
+import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.wal.WalRecord;
 
 /**
  * Checkpoints, counters, parameters, timeline ends, and page images that stand alone. (PostgreSQL:
  * xlog_redo, xlog.c; xlogrecovery_redo, xlogrecovery.c.)
  */
-final class XlogRedo implements ResourceManager {
+final class XlogRedo extends AbstractResourceManager {
     static final int CHECKPOINT_SHUTDOWN = 0x00;
     static final int CHECKPOINT_ONLINE = 0x10;
     static final int NOOP = 0x20;
@@ -29,39 +31,23 @@ final class XlogRedo implements ResourceManager {
     /** xl_end_of_recovery: time 8, this timeline 4, previous timeline 4. */
     static final int END_OF_RECOVERY_LENGTH = 16;
 
-    @Override
-    public int id() {
-        return RmgrIds.XLOG;
-    }
-
-    @Override
-    public String name() {
-        return "XLOG";
-    }
-
-    @Override
-    public String identify(int info) {
-        return switch (info & 0xF0) {
-            case CHECKPOINT_SHUTDOWN -> "CHECKPOINT_SHUTDOWN";
-            case CHECKPOINT_ONLINE -> "CHECKPOINT_ONLINE";
-            case NOOP -> "NOOP";
-            case NEXTOID -> "NEXTOID";
-            case SWITCH -> "SWITCH";
-            case BACKUP_END -> "BACKUP_END";
-            case PARAMETER_CHANGE -> "PARAMETER_CHANGE";
-            case RESTORE_POINT -> "RESTORE_POINT";
-            case FPW_CHANGE -> "FPW_CHANGE";
-            case END_OF_RECOVERY -> "END_OF_RECOVERY";
-            case FPI_FOR_HINT -> "FPI_FOR_HINT";
-            case FPI -> "FPI";
-            case OVERWRITE_CONTRECORD -> "OVERWRITE_CONTRECORD";
-            default -> null;
-        };
-    }
-
-    @Override
-    public boolean covers(int info) {
-        return identify(info) != null;
+    XlogRedo() {
+        super(
+                RmgrIds.XLOG,
+                "CHECKPOINT_SHUTDOWN",
+                "CHECKPOINT_ONLINE",
+                "NOOP",
+                "NEXTOID",
+                "SWITCH",
+                "BACKUP_END",
+                "PARAMETER_CHANGE",
+                "RESTORE_POINT",
+                "FPW_CHANGE",
+                "END_OF_RECOVERY",
+                "FPI_FOR_HINT",
+                "FPI",
+                null,
+                "OVERWRITE_CONTRECORD");
     }
 
     @Override
@@ -87,29 +73,12 @@ final class XlogRedo implements ResourceManager {
             // The reader has checked an overwritten record's LSN; a base backup's end matters to
             // backups only, which are refused.
             case NOOP, SWITCH, BACKUP_END, RESTORE_POINT, OVERWRITE_CONTRECORD -> {}
-            default ->
-                    throw new DamagedDataException(
-                            "unknown XLOG record: info="
-                                    + record.info()
-                                    + " lsn="
-                                    + Lsn.format(record.lsn()));
-        }
-    }
-
-    private static void requireLength(WalRecord record, int length) {
-        if (record.dataLength() < length) {
-            throw new DamagedDataException(
-                    "XLOG record is too short, "
-                            + record.dataLength()
-                            + " bytes: info="
-                            + record.info()
-                            + " lsn="
-                            + Lsn.format(record.lsn()));
+            default -> throw unknown(record);
         }
     }
 
     /** Nothing ran at a shutdown: its counters are exact. */
-    private static void shutdownCheckpoint(WalRecord record, RedoContext context) {
+    private void shutdownCheckpoint(WalRecord record, RedoContext context) {
         requireLength(record, CheckPointRecord.SIZE);
         DirectBuffer body = record.data();
         RecoveredCounters counters = context.counters();
@@ -128,7 +97,7 @@ final class XlogRedo implements ResourceManager {
      * and the object id is ignored, because a NEXTOID record before this one may already have gone
      * further (R04).
      */
-    private static void onlineCheckpoint(WalRecord record, RedoContext context) {
+    private void onlineCheckpoint(WalRecord record, RedoContext context) {
         requireLength(record, CheckPointRecord.SIZE);
         DirectBuffer body = record.data();
         RecoveredCounters counters = context.counters();
@@ -219,10 +188,16 @@ final class XlogRedo implements ResourceManager {
      *  20 wal_level | 24 wal_log_hints 1 | 25 track_commit_timestamp 1
      * </pre>
      */
-    private static void parameterChange(WalRecord record, RedoContext context) {
+    private void parameterChange(WalRecord record, RedoContext context) {
         requireLength(record, 26);
         DirectBuffer data = record.data();
         boolean track = data.getByte(25) != 0;
+        if (context.state().consistencyLsn != Lsn.INVALID
+                && data.getInt(20) < ControlFile.WAL_LEVEL_REPLICA) {
+            throw new RefusedException(
+                    "from here on the WAL was written with wal_level minimal, which leaves out changes that a standby needs: lsn="
+                            + Lsn.format(record.lsn()));
+        }
         context.counters().trackCommitTimestamp(track);
         if (context.control() != null) {
             context.control()

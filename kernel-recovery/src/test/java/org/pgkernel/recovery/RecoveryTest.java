@@ -165,6 +165,93 @@ class RecoveryTest {
     }
 
     @Test
+    void walThatEndsBeforeTheCheckpointItBelongsToIsRefused() throws IOException {
+        long redo = cluster.wal.heap(TinyHeap.INIT, REL, 0);
+        long damaged = cluster.wal.heap(TinyHeap.SET, REL, 0);
+        cluster.checkpoint(XlogRedo.CHECKPOINT_ONLINE, redo, DbState.IN_PRODUCTION);
+        cluster.wal.writer.flush();
+        try (var file =
+                new java.io.RandomAccessFile(
+                        dir.resolve("pg_wal/000000010000000000000003").toFile(), "rw")) {
+            file.seek(damaged % TestWal.SEGMENT + 20);
+            file.writeInt(0);
+        }
+        String message =
+                assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.CRASH))
+                        .getMessage();
+        assertTrue(message.contains("between the redo point and its checkpoint"), message);
+        assertTrue(message.contains(Lsn.format(damaged)), message);
+        assertEquals(DbState.IN_PRODUCTION, cluster.control().state());
+    }
+
+    @Test
+    void aStandbyRefusesWalThatLeavesChangesOut() {
+        cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
+        long parameters =
+                cluster.wal.add(
+                        RmgrIds.XLOG,
+                        XlogRedo.PARAMETER_CHANGE,
+                        0,
+                        ints(100, 8, 10, 0, 64, ControlFile.WAL_LEVEL_MINIMAL, 0));
+        try (Recovery recovery = cluster.open(Recovery.Mode.STANDBY)) {
+            recovery.begin();
+            String message =
+                    assertThrows(RefusedException.class, () -> recovery.replay(0)).getMessage();
+            assertTrue(message.endsWith("lsn=" + Lsn.format(parameters)), message);
+        }
+        ControlFile control = cluster.control();
+        assertEquals(ControlFile.WAL_LEVEL_REPLICA, control.walLevel());
+        control.setWalLevel(ControlFile.WAL_LEVEL_MINIMAL);
+        control.write(cluster.disk, dir.toString(), true, java.time.Clock.systemUTC());
+        String message =
+                assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.STANDBY))
+                        .getMessage();
+        assertTrue(message.contains("wal_level"), message);
+        // A crash needs no more than what was logged.
+        cluster.open(Recovery.Mode.CRASH).close();
+    }
+
+    @Test
+    void aMinimumRecoveryPointOfAnAbandonedTimelineIsRefused() {
+        cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
+        cluster.wal.heap(TinyHeap.INIT, REL, 0);
+        try (Recovery recovery = cluster.open(Recovery.Mode.STANDBY)) {
+            recovery.begin();
+            recovery.replay(0);
+            recovery.promote();
+            recovery.checkpoint();
+        }
+        ControlFile control = cluster.control();
+        control.setMinRecoveryPoint(control.checkPoint());
+        control.setMinRecoveryPointTli(1);
+        control.write(cluster.disk, dir.toString(), true, java.time.Clock.systemUTC());
+        String message =
+                assertThrows(RefusedException.class, () -> cluster.open(Recovery.Mode.STANDBY))
+                        .getMessage();
+        assertTrue(message.contains("minimum recovery point on timeline 1"), message);
+    }
+
+    @Test
+    @DisplayName("C30: promotion short of the minimum recovery point is refused, no timeline begins")
+    void promotionBeforeTheMinimumRecoveryPointIsRefused() {
+        cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
+        long early = cluster.wal.heap(TinyHeap.INIT, REL, 0);
+        cluster.wal.heap(TinyHeap.SET, REL, 0);
+        try (Recovery recovery = cluster.open(Recovery.Mode.STANDBY)) {
+            recovery.begin();
+            recovery.replay(0);
+            recovery.pool().flushAll();
+        }
+        try (Recovery recovery = cluster.open(Recovery.Mode.STANDBY)) {
+            recovery.begin();
+            assertEquals(RedoEngine.Outcome.STOPPED, recovery.replay(early));
+            assertThrows(RefusedException.class, recovery::promote);
+        }
+        assertFalse(Files.exists(dir.resolve("pg_wal/00000002.history")));
+        assertEquals(DbState.IN_ARCHIVE_RECOVERY, cluster.control().state());
+    }
+
+    @Test
     void damageInTheMiddleKeepsWhatCameBeforeAndARerunGoesOn() throws IOException {
         cluster.shutdownCheckpoint(DbState.IN_PRODUCTION);
         cluster.wal.heap(TinyHeap.INIT, REL, 0);
@@ -261,7 +348,7 @@ class RecoveryTest {
 
     @Test
     @DisplayName(
-            "C30: the minimum recovery point covers a page before the page is written, and files before they shrink")
+            "C30: the minimum recovery point covers a page before the page is written")
     void theMinimumRecoveryPointIsDurableFirst() {
         cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
         cluster.wal.heap(TinyHeap.INIT, REL, 0);

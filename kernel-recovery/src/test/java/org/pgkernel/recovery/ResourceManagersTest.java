@@ -11,7 +11,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -287,6 +289,24 @@ class ResourceManagersTest {
         assertEquals(0, context.missingPages());
         assertEquals(0, smgr.syncRequests().pending());
         assertEquals(0, pool.flushAll());
+    }
+
+    @Test
+    @DisplayName("C30: the minimum recovery point covers the record before a database's files go")
+    void theMinimumRecoveryPointIsMovedBeforeADatabaseGoes() {
+        List<Long> flushed = new ArrayList<>();
+        context =
+                RedoContext.standalone(
+                        pool,
+                        counters,
+                        lsn -> {
+                            assertTrue(Files.exists(dir.resolve("base/5")));
+                            flushed.add(lsn);
+                        });
+        wal.add(RmgrIds.DATABASE, DatabaseRedo.DROP, 0, RecoveryTest.ints(5, 1, 1663));
+        redo(database, wal.writer.lastRecord());
+        assertFalse(Files.exists(dir.resolve("base/5")));
+        assertEquals(List.of(wal.writer.nextRecordLsn()), flushed);
     }
 
     @Test

@@ -73,13 +73,4 @@ class TimelineSwitchTest {
                         new PosixDisk(), dir.toString(), 4L * SEGMENT, 2, SEGMENT));
         assertTrue(Files.exists(dir.resolve("000000010000000000000003")));
     }
-
-    @Test
-    void segmentNamesAreRecognised() {
-        assertEquals("0000000A00000001000000FF", TimelineSwitch.segmentName(10, 0x1FF, SEGMENT));
-        assertTrue(TimelineSwitch.isSegmentName("0000000A00000001000000FF"));
-        assertFalse(TimelineSwitch.isSegmentName("0000000a00000001000000FF"));
-        assertFalse(TimelineSwitch.isSegmentName("0000000A00000001000000F"));
-        assertFalse(TimelineSwitch.isSegmentName("0000000A.history"));
-    }
 }

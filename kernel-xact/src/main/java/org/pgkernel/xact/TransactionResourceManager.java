@@ -2,9 +2,9 @@ package org.pgkernel.xact;
 
 import org.agrona.DirectBuffer;
 import org.pgkernel.base.TransactionId;
-import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.recovery.AbstractResourceManager;
 import org.pgkernel.recovery.RedoContext;
-import org.pgkernel.recovery.ResourceManager;
+import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.wal.WalRecord;
 
 /**
@@ -12,7 +12,7 @@ import org.pgkernel.wal.WalRecord;
  * files of the relations that the record lists. Records of prepared transactions are not covered.
  * (PostgreSQL: xact_redo, xact.c.)
  */
-final class TransactionResourceManager implements ResourceManager {
+final class TransactionResourceManager extends AbstractResourceManager {
     static final int OPCODE_MASK = 0x70;
     static final int COMMIT = 0x00;
     static final int PREPARE = 0x10;
@@ -22,6 +22,9 @@ final class TransactionResourceManager implements ResourceManager {
     static final int ASSIGNMENT = 0x50;
     static final int INVALIDATIONS = 0x60;
 
+    /** An origin that is none: it only keeps changes from being sent back. (DoNotReplicateId) */
+    private static final int DO_NOT_REPLICATE = 0xFFFF;
+
     private final CommitLog commitLog;
     private final CommitTimestampLog commitTimestamps;
     private final XactCounters counters;
@@ -30,33 +33,24 @@ final class TransactionResourceManager implements ResourceManager {
 
     TransactionResourceManager(
             CommitLog commitLog, CommitTimestampLog commitTimestamps, XactCounters counters) {
+        super(
+                RmgrIds.TRANSACTION,
+                "COMMIT",
+                "PREPARE",
+                "ABORT",
+                "COMMIT_PREPARED",
+                "ABORT_PREPARED",
+                "ASSIGNMENT",
+                "INVALIDATION");
         this.commitLog = commitLog;
         this.commitTimestamps = commitTimestamps;
         this.counters = counters;
     }
 
-    @Override
-    public int id() {
-        return 1;
-    }
-
-    @Override
-    public String name() {
-        return "Transaction";
-    }
-
+    /** The uppermost bit is a flag, not part of the type. */
     @Override
     public String identify(int info) {
-        return switch (info & OPCODE_MASK) {
-            case COMMIT -> "COMMIT";
-            case PREPARE -> "PREPARE";
-            case ABORT -> "ABORT";
-            case COMMIT_PREPARED -> "COMMIT_PREPARED";
-            case ABORT_PREPARED -> "ABORT_PREPARED";
-            case ASSIGNMENT -> "ASSIGNMENT";
-            case INVALIDATIONS -> "INVALIDATION";
-            default -> null;
-        };
+        return super.identify(info & OPCODE_MASK);
     }
 
     @Override
@@ -67,6 +61,22 @@ final class TransactionResourceManager implements ResourceManager {
         };
     }
 
+    /**
+     * Not those that move a replication origin on, whose progress would be lost. (PostgreSQL:
+     * replorigin_advance in xact_redo_commit.)
+     */
+    @Override
+    public boolean covers(WalRecord record) {
+        int opcode = record.info() & OPCODE_MASK;
+        boolean ends = opcode == COMMIT || opcode == ABORT;
+        boolean hasOrigin =
+                ends
+                        && (record.info() & XactRecord.HAS_INFO) != 0
+                        && record.dataLength() >= 12
+                        && (record.data().getInt(8) & XactRecord.HAS_ORIGIN) != 0;
+        return covers(record.info()) && (!hasOrigin || record.origin() == DO_NOT_REPLICATE);
+    }
+
     @Override
     public void redo(WalRecord record, RedoContext context) {
         switch (record.info() & OPCODE_MASK) {
@@ -74,7 +84,7 @@ final class TransactionResourceManager implements ResourceManager {
             case ABORT -> redoAbort(record, context);
             // Both serve sessions that read during recovery; there are none.
             case ASSIGNMENT, INVALIDATIONS -> {}
-            default -> throw damaged(record, "its type is not known");
+            default -> throw unknown(record);
         }
     }
 
@@ -148,9 +158,5 @@ final class TransactionResourceManager implements ResourceManager {
         if (parsed.stats > 0) {
             context.flushTo(record.endLsn());
         }
-    }
-
-    private DamagedDataException damaged(WalRecord record, String why) {
-        return Damage.of("Transaction", record, identify(record.info()), why);
     }
 }
