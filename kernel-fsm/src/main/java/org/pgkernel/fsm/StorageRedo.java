@@ -3,43 +3,21 @@ package org.pgkernel.fsm;
 import org.agrona.DirectBuffer;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
-import org.pgkernel.base.Lsn;
-import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.recovery.AbstractResourceManager;
 import org.pgkernel.recovery.RedoContext;
-import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.wal.WalRecord;
 
 /** Redo of relation files coming into being and being cut. (PostgreSQL: smgr_redo, storage.c.) */
-final class StorageRedo implements ResourceManager {
+final class StorageRedo extends AbstractResourceManager {
     private final FreeSpaceMap freeSpaceMap = new FreeSpaceMap();
     private final VisibilityMap visibilityMap = new VisibilityMap();
     private final ForkNumber[] forks = new ForkNumber[ForkNumber.COUNT];
     private final int[] blocks = new int[ForkNumber.COUNT];
 
-    @Override
-    public int id() {
-        return StorageRecords.RMID;
-    }
-
-    @Override
-    public String name() {
-        return "Storage";
-    }
-
-    @Override
-    public String identify(int info) {
-        return switch (info & 0xF0) {
-            case StorageRecords.CREATE -> "CREATE";
-            case StorageRecords.TRUNCATE -> "TRUNCATE";
-            default -> null;
-        };
-    }
-
-    @Override
-    public boolean covers(int info) {
-        return identify(info) != null;
+    StorageRedo() {
+        super(StorageRecords.RMID, null, "CREATE", "TRUNCATE");
     }
 
     @Override
@@ -47,16 +25,16 @@ final class StorageRedo implements ResourceManager {
         switch (record.type()) {
             case StorageRecords.CREATE -> create(record, context);
             case StorageRecords.TRUNCATE -> truncate(record, context);
-            default -> throw damaged("unknown Storage record type " + record.type(), record);
+            default -> throw unknown(record);
         }
     }
 
-    private static void create(WalRecord record, RedoContext context) {
+    private void create(WalRecord record, RedoContext context) {
         requireLength(record, StorageRecords.CREATE_SIZE);
         DirectBuffer data = record.data();
         int fork = data.getInt(StorageRecords.CREATE_FORK);
         if (fork < 0 || fork >= ForkNumber.COUNT) {
-            throw damaged("invalid fork number " + fork, record);
+            throw damaged(record, "there is no fork " + fork);
         }
         SmgrRelation relation =
                 context.relation(
@@ -122,16 +100,5 @@ final class StorageRedo implements ResourceManager {
         forks[count] = fork;
         blocks[count] = firstBlock;
         return count + 1;
-    }
-
-    private static void requireLength(WalRecord record, int length) {
-        if (record.dataLength() < length) {
-            throw damaged(
-                    "Storage record of " + record.dataLength() + " bytes is too short", record);
-        }
-    }
-
-    private static DamagedDataException damaged(String what, WalRecord record) {
-        return new DamagedDataException(what + " lsn=" + Lsn.format(record.lsn()));
     }
 }

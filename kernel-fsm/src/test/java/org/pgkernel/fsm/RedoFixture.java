@@ -7,6 +7,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.function.LongConsumer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
@@ -42,6 +43,9 @@ final class RedoFixture implements AutoCloseable {
     final WalRecordBuilder builder = new WalRecordBuilder();
     WalRecord record;
 
+    /** Called where the minimum recovery point would be made durable. */
+    LongConsumer beforeShrinking = lsn -> {};
+
     private final Path directory;
     private final StorageManager smgr;
     private final WalWriter writer;
@@ -67,7 +71,7 @@ final class RedoFixture implements AutoCloseable {
                         new SyncRequests(disk, path));
         smgr.inRecovery(true);
         pool = BufferPool.open(128, smgr, lsn -> {}, checksums, DropStrategy.LOOKUP);
-        context = RedoContext.standalone(pool, null);
+        context = RedoContext.standalone(pool, null, lsn -> beforeShrinking.accept(lsn));
         relation = smgr.open(SPC, DB, REL);
         writer = new WalWriter(disk, path + "/pg_wal", 1, SEGMENT, 1, START, 0, 0);
         reader = new WalReader(disk, path + "/pg_wal", TimelineHistory.of(1), SEGMENT, 1);

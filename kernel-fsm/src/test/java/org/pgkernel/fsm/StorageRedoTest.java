@@ -7,9 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pgkernel.base.ForkNumber;
@@ -132,6 +135,8 @@ final class StorageRedoTest {
     }
 
     @Test
+    @DisplayName(
+            "C26 3: a truncation, first of all records, of a relation that is gone makes an empty file")
     void truncateMakesARelationThatIsGone() {
         truncate(3, 7);
         assertTrue(redo.relation.exists(ForkNumber.MAIN));
@@ -139,6 +144,24 @@ final class StorageRedoTest {
     }
 
     @Test
+    @DisplayName("C30: the minimum recovery point covers the truncation before any file shrinks")
+    void theMinimumRecoveryPointIsMovedBeforeAnyFileShrinks() {
+        fill(10);
+        redo.pool.flushAll();
+        List<Long> flushed = new ArrayList<>();
+        redo.beforeShrinking =
+                lsn -> {
+                    assertEquals(10 * 8192, redo.file("").length);
+                    assertEquals(3 * 8192, redo.file("_fsm").length);
+                    flushed.add(lsn);
+                };
+        truncate(3, 7);
+        assertEquals(3 * 8192, redo.file("").length);
+        assertEquals(List.of(redo.record.endLsn()), flushed);
+    }
+
+    @Test
+    @DisplayName("C26 1: a page missing from the tail that is cut is no error")
     void missingPagesOfTheTailAreForgotten() {
         create(0);
         redo.context.readExtended(

@@ -4,17 +4,17 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.fsm.VisibilityMap;
+import org.pgkernel.recovery.AbstractResourceManager;
 import org.pgkernel.recovery.RedoAction;
 import org.pgkernel.recovery.RedoBuffer;
 import org.pgkernel.recovery.RedoContext;
-import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
 /**
  * What Heap and Heap2 redo share. One thread; buffers 0 and 1 of the context are theirs during a
  * record.
  */
-abstract class AbstractHeapRedo implements ResourceManager {
+abstract class AbstractHeapRedo extends AbstractResourceManager {
     /**
      * Free space below which inserts and updates tell the free space map, bytes: a fifth of a page.
      */
@@ -26,6 +26,10 @@ abstract class AbstractHeapRedo implements ResourceManager {
 
     /** Block id that a complaint is about. */
     int place;
+
+    AbstractHeapRedo(int id, String... types) {
+        super(id, types);
+    }
 
     /** Applies the record; complaints need no place. Releases its buffers unless it complains. */
     abstract void apply(WalRecord record, RedoContext context);

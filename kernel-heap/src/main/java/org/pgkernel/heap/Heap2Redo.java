@@ -17,30 +17,23 @@ import org.pgkernel.wal.WalRecord;
  * heapam.c.)
  */
 final class Heap2Redo extends AbstractHeapRedo {
-    @Override
-    public int id() {
-        return HeapRecords.HEAP2_RMID;
-    }
-
-    @Override
-    public String name() {
-        return "Heap2";
-    }
-
-    @Override
-    public String identify(int info) {
-        return switch (info & 0xF0) {
-            case HeapRecords.PRUNE -> "PRUNE";
-            case HeapRecords.VACUUM -> "VACUUM";
-            case HeapRecords.FREEZE_PAGE -> "FREEZE_PAGE";
-            case HeapRecords.VISIBLE -> "VISIBLE";
-            case HeapRecords.MULTI_INSERT -> "MULTI_INSERT";
-            case HeapRecords.MULTI_INSERT | HeapRecords.INIT_PAGE -> "MULTI_INSERT+INIT";
-            case HeapRecords.LOCK_UPDATED -> "LOCK_UPDATED";
-            case HeapRecords.NEW_CID -> "NEW_CID";
-            case HeapRecords.REWRITE -> "REWRITE";
-            default -> null;
-        };
+    Heap2Redo() {
+        super(
+                HeapRecords.HEAP2_RMID,
+                "REWRITE",
+                "PRUNE",
+                "VACUUM",
+                "FREEZE_PAGE",
+                "VISIBLE",
+                "MULTI_INSERT",
+                "LOCK_UPDATED",
+                "NEW_CID",
+                null,
+                null,
+                null,
+                null,
+                null,
+                "MULTI_INSERT+INIT");
     }
 
     /** All but REWRITE, which writes mapping files for logical decoding. */

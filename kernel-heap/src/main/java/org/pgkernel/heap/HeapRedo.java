@@ -11,37 +11,22 @@ import org.pgkernel.wal.WalRecord;
 
 /** Redo of inserts, updates, deletes and row locks. (PostgreSQL: heap_redo, heapam.c.) */
 final class HeapRedo extends AbstractHeapRedo {
-    @Override
-    public int id() {
-        return HeapRecords.HEAP_RMID;
-    }
-
-    @Override
-    public String name() {
-        return "Heap";
-    }
-
-    @Override
-    public String identify(int info) {
-        return switch (info & 0xF0) {
-            case HeapRecords.INSERT -> "INSERT";
-            case HeapRecords.INSERT | HeapRecords.INIT_PAGE -> "INSERT+INIT";
-            case HeapRecords.DELETE -> "DELETE";
-            case HeapRecords.UPDATE -> "UPDATE";
-            case HeapRecords.UPDATE | HeapRecords.INIT_PAGE -> "UPDATE+INIT";
-            case HeapRecords.HOT_UPDATE -> "HOT_UPDATE";
-            case HeapRecords.HOT_UPDATE | HeapRecords.INIT_PAGE -> "HOT_UPDATE+INIT";
-            case HeapRecords.TRUNCATE -> "TRUNCATE";
-            case HeapRecords.CONFIRM -> "HEAP_CONFIRM";
-            case HeapRecords.LOCK -> "LOCK";
-            case HeapRecords.INPLACE -> "INPLACE";
-            default -> null;
-        };
-    }
-
-    @Override
-    public boolean covers(int info) {
-        return identify(info) != null;
+    HeapRedo() {
+        super(
+                HeapRecords.HEAP_RMID,
+                "INSERT",
+                "DELETE",
+                "UPDATE",
+                "TRUNCATE",
+                "HOT_UPDATE",
+                "HEAP_CONFIRM",
+                "LOCK",
+                "INPLACE",
+                "INSERT+INIT",
+                null,
+                "UPDATE+INIT",
+                null,
+                "HOT_UPDATE+INIT");
     }
 
     @Override

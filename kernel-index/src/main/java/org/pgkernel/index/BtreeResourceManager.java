@@ -2,6 +2,7 @@ package org.pgkernel.index;
 
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.recovery.RedoContext;
+import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.wal.WalRecord;
 
 /** B-tree redo: tells the record types apart. (PostgreSQL: btree_redo, nbtxlog.c.) */
@@ -29,25 +30,22 @@ final class BtreeResourceManager extends IndexResourceManager {
 
     BtreeResourceManager() {
         super(
-                11,
-                "Btree",
-                new String[] {
-                    "INSERT_LEAF",
-                    "INSERT_UPPER",
-                    "INSERT_META",
-                    "SPLIT_L",
-                    "SPLIT_R",
-                    "INSERT_POST",
-                    "DEDUP",
-                    "DELETE",
-                    "UNLINK_PAGE",
-                    "UNLINK_PAGE_META",
-                    "NEWROOT",
-                    "MARK_PAGE_HALFDEAD",
-                    "VACUUM",
-                    "REUSE_PAGE",
-                    "META_CLEANUP"
-                });
+                RmgrIds.BTREE,
+                "INSERT_LEAF",
+                "INSERT_UPPER",
+                "INSERT_META",
+                "SPLIT_L",
+                "SPLIT_R",
+                "INSERT_POST",
+                "DEDUP",
+                "DELETE",
+                "UNLINK_PAGE",
+                "UNLINK_PAGE_META",
+                "NEWROOT",
+                "MARK_PAGE_HALFDEAD",
+                "VACUUM",
+                "REUSE_PAGE",
+                "META_CLEANUP");
     }
 
     @Override

@@ -9,6 +9,7 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.recovery.RedoAction;
 import org.pgkernel.recovery.RedoBuffer;
 import org.pgkernel.recovery.RedoContext;
+import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.wal.WalRecord;
 
 /**
@@ -20,7 +21,7 @@ final class GenericResourceManager extends IndexResourceManager {
     static final int MAX_PAGES = 4;
 
     GenericResourceManager() {
-        super(20, "Generic", names());
+        super(RmgrIds.GENERIC, names());
     }
 
     private static String[] names() {

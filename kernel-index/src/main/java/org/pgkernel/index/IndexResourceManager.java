@@ -1,48 +1,18 @@
 package org.pgkernel.index;
 
 import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.recovery.AbstractResourceManager;
 import org.pgkernel.recovery.RedoContext;
-import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.wal.WalRecord;
 
 /**
- * What the resource managers of this module share: names by record type, and an error that names
- * the place when a record or a page turns out to be damaged. The buffers stay held then: recovery
- * puts their pages back to what the files hold before it lets them go.
+ * What the resource managers of this module share: an error that names the place when a record or a
+ * page turns out to be damaged. The buffers stay held then: recovery puts their pages back to what
+ * the files hold before it lets them go.
  */
-abstract class IndexResourceManager implements ResourceManager {
-    private final int id;
-    private final String name;
-    private final String[] types;
-
-    /**
-     * @param types names by {@code info >> 4}, null for types that do not exist
-     */
-    IndexResourceManager(int id, String name, String[] types) {
-        this.id = id;
-        this.name = name;
-        this.types = types;
-    }
-
-    @Override
-    public final int id() {
-        return id;
-    }
-
-    @Override
-    public final String name() {
-        return name;
-    }
-
-    @Override
-    public final String identify(int info) {
-        int type = info >>> 4 & 0x0F;
-        return type < types.length ? types[type] : null;
-    }
-
-    @Override
-    public boolean covers(int info) {
-        return identify(info) != null;
+abstract class IndexResourceManager extends AbstractResourceManager {
+    IndexResourceManager(int id, String... types) {
+        super(id, types);
     }
 
     @Override
@@ -56,7 +26,7 @@ abstract class IndexResourceManager implements ResourceManager {
             }
             throw new DamagedDataException(
                     "redo of "
-                            + name
+                            + name()
                             + "/"
                             + identify(record.info())
                             + " failed: "

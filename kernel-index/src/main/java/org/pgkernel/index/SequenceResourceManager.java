@@ -6,6 +6,7 @@ import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.recovery.RedoBuffer;
 import org.pgkernel.recovery.RedoContext;
+import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.wal.WalRecord;
 
 /**
@@ -23,7 +24,7 @@ final class SequenceResourceManager extends IndexResourceManager {
     private final UnsafeBuffer local = new UnsafeBuffer(new byte[Page.SIZE]);
 
     SequenceResourceManager() {
-        super(15, "Sequence", new String[] {"LOG"});
+        super(RmgrIds.SEQUENCE, "LOG");
     }
 
     @Override
