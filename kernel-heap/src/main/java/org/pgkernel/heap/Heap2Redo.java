@@ -112,6 +112,10 @@ final class Heap2Redo extends AbstractHeapRedo {
         require(record, HeapRecords.VISIBLE_SIZE, 1);
         int bits = record.data().getByte(HeapRecords.VISIBLE_FLAGS) & 0xFF;
         int block = record.blockNumber(1);
+        if ((bits & ~VisibilityMap.VALID_BITS) != 0) {
+            // They would run over into the next heap block's.
+            throw new DamagedDataException("invalid visibility map bits " + bits);
+        }
         place = 1;
         RedoBuffer heap = context.buffer(1);
         if (context.read(record, 1, heap) == RedoAction.NEEDS_REDO) {

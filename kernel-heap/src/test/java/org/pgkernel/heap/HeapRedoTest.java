@@ -275,6 +275,15 @@ final class HeapRedoTest {
     }
 
     @Test
+    void visibilityBitsOfNoMeaningAreDamage() {
+        open(false);
+        insertInit(0, 100);
+        assertThrows(DamagedDataException.class, () -> visible(0, 7));
+        assertFalse(Page.isAllVisible(redo.page(ForkNumber.MAIN, 0)));
+        assertEquals(0, bits(1));
+    }
+
+    @Test
     void recordsThatAreTooShortAreDamage() {
         open(false);
         insertInit(0, 100);

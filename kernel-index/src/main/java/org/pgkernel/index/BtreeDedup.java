@@ -52,11 +52,11 @@ final class BtreeDedup {
                     && items < (intervals.getShort(interval * 4 + 2) & 0xFFFF)) {
                 append(page, at);
             } else {
-                finishPending(page, copy);
+                finishPending(page, copy, intervals);
                 startPending(page, at, offset);
             }
         }
-        finishPending(page, copy);
+        finishPending(page, copy, intervals);
         if (interval != count) {
             throw new DamagedDataException("deduplication intervals do not match the page");
         }
@@ -106,11 +106,15 @@ final class BtreeDedup {
         }
     }
 
-    private void finishPending(DirectBuffer page, MutableDirectBuffer copy) {
+    private void finishPending(
+            DirectBuffer page, MutableDirectBuffer copy, DirectBuffer intervals) {
         int offset = Page.maxOffsetNumber(copy) + 1;
         if (items == 1) {
             add(copy, page, baseAt, IndexTuple.size(page, baseAt), offset);
         } else {
+            if (items != (intervals.getShort(interval * 4 + 2) & 0xFFFF)) {
+                throw new DamagedDataException("deduplication intervals do not match the page");
+            }
             int size = BtreeTuple.formPosting(tuple, page, baseAt, tids, tidCount);
             add(copy, tuple, 0, size, offset);
             interval++;

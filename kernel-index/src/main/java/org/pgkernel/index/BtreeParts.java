@@ -71,8 +71,10 @@ final class BtreeParts {
     /** Adds an item that must fit. */
     static void add(
             MutableDirectBuffer page, DirectBuffer item, int at, int length, int offsetNumber) {
-        if (PageItems.addItem(page, item, at, length, offsetNumber, false, false)
-                == PageItems.INVALID_OFFSET_NUMBER) {
+        // No line pointer would mean "any free one" to the page.
+        if (offsetNumber == PageItems.INVALID_OFFSET_NUMBER
+                || PageItems.addItem(page, item, at, length, offsetNumber, false, false)
+                        == PageItems.INVALID_OFFSET_NUMBER) {
             throw new DamagedDataException("failed to add item " + offsetNumber + " to the page");
         }
     }

@@ -123,6 +123,14 @@ final class BtreeSplitRedo {
         if (firstRight > Page.maxOffsetNumber(page) + 1 || firstRight < first) {
             throw new DamagedDataException("the page was split at line pointer " + firstRight);
         }
+        if (onLeft && (newItemOffset < first || newItemOffset > firstRight)
+                || position != 0 && (replaced < first || replaced >= firstRight)) {
+            throw new DamagedDataException(
+                    "the new item's line pointer "
+                            + newItemOffset
+                            + " is not in the left half, which ends before "
+                            + firstRight);
+        }
         BtreePage.initLike(copy, page);
         BtreeParts.add(copy, data, highKeyAt, highKeySize, BtreePage.HIGH_KEY);
         int to = BtreePage.HIGH_KEY + 1;

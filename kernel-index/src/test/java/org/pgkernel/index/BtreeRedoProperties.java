@@ -10,6 +10,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.DamagedDataException;
@@ -247,6 +248,55 @@ class BtreeRedoProperties {
         assertArrayEquals(untouched, page.byteArray(), "the page itself is not touched");
         assertEquals(555, BtreePages.items(split.copy(), 1).get(0).key(), "the new high key");
         assertEquals(expected, BtreePages.items(split.copy(), 2));
+    }
+
+    /** Whatever the record calls the new item's place: it is on the page afterwards, or refused. */
+    @Property(tries = 300)
+    void aSplitNeverLosesItsNewItem(
+            @ForAll long seed, @ForAll @IntRange(min = 0, max = 60) int newItemOffset) {
+        UnsafeBuffer page = BtreePages.leaf();
+        List<Item> model = fill(page, new Random(seed), 40, 1);
+        UnsafeBuffer main = new UnsafeBuffer(new byte[10]);
+        main.putShort(4, (short) (2 + model.size() / 2));
+        main.putShort(6, (short) newItemOffset);
+        UnsafeBuffer data = BtreePages.buffer();
+        UnsafeBuffer tuple = BtreePages.buffer();
+        Item newItem = new Item(123_456_789, List.of(77L));
+        BtreePages.form(tuple, newItem);
+        data.putBytes(0, tuple, 0, 16);
+        data.putBytes(16, tuple, 0, 16);
+        BtreeSplitRedo split = new BtreeSplitRedo();
+        try {
+            split.rebuildLeft(page, main, data, 32, true);
+        } catch (DamagedDataException e) {
+            assertTrue(newItemOffset < 2 || newItemOffset > 2 + model.size() / 2);
+            return;
+        }
+        assertTrue(BtreePages.items(split.copy(), 2).contains(newItem));
+    }
+
+    @Test
+    void anIntervalThatRunsPastThePageIsRefused() {
+        UnsafeBuffer page = BtreePages.leaf();
+        BtreePages.addHighKey(page, 9);
+        BtreePages.add(page, new Item(1, List.of(5L)));
+        BtreePages.add(page, new Item(1, List.of(6L)));
+        UnsafeBuffer intervals = new UnsafeBuffer(new byte[4]);
+        intervals.putShort(0, (short) 2);
+        intervals.putShort(2, (short) 3);
+        assertThrows(
+                DamagedDataException.class,
+                () -> new BtreeDedup().rebuild(page, BtreePages.buffer(), intervals, 1));
+    }
+
+    @Test
+    void anItemWithoutLinePointerIsRefused() {
+        UnsafeBuffer page = BtreePages.leaf();
+        UnsafeBuffer tuple = BtreePages.buffer();
+        BtreePages.plain(tuple, 1, 5);
+        byte[] before = page.byteArray().clone();
+        assertThrows(DamagedDataException.class, () -> BtreeParts.add(page, tuple, 0, 16, 0));
+        assertArrayEquals(before, page.byteArray());
     }
 
     @Property(tries = 200)
