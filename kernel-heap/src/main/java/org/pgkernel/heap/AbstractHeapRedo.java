@@ -1,5 +1,6 @@
 package org.pgkernel.heap;
 
+import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.fsm.FreeSpaceMap;
@@ -51,13 +52,22 @@ abstract class AbstractHeapRedo extends AbstractResourceManager {
         }
     }
 
+    /** The reference is to a page of the main fork, or redo could wait for a map page it holds. */
     static void require(WalRecord record, int mainLength, int blockId) {
+        require(record, mainLength, blockId, ForkNumber.MAIN);
+    }
+
+    static void require(WalRecord record, int mainLength, int blockId, ForkNumber fork) {
         if (record.dataLength() < mainLength) {
             throw new DamagedDataException(
                     "record data of " + record.dataLength() + " bytes is too short");
         }
         if (!record.hasBlock(blockId)) {
             throw new DamagedDataException("record has no block reference " + blockId);
+        }
+        if (record.blockFork(blockId) != fork) {
+            throw new DamagedDataException(
+                    "block reference " + blockId + " is not to the fork " + fork);
         }
     }
 

@@ -2,6 +2,7 @@ package org.pgkernel.heap;
 
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.DamagedDataException;
@@ -108,7 +109,7 @@ final class Heap2Redo extends AbstractHeapRedo {
      * this.
      */
     private void visible(WalRecord record, RedoContext context) {
-        require(record, HeapRecords.VISIBLE_SIZE, 0);
+        require(record, HeapRecords.VISIBLE_SIZE, 0, ForkNumber.VISIBILITY_MAP);
         require(record, HeapRecords.VISIBLE_SIZE, 1);
         int bits = record.data().getByte(HeapRecords.VISIBLE_FLAGS) & 0xFF;
         int block = record.blockNumber(1);

@@ -94,6 +94,9 @@ final class HeapRedo extends AbstractHeapRedo {
      */
     private void update(WalRecord record, RedoContext context, boolean hot) {
         require(record, HeapRecords.UPDATE_SIZE, 0);
+        if (record.hasBlock(1)) {
+            require(record, HeapRecords.UPDATE_SIZE, 1);
+        }
         DirectBuffer main = record.data();
         int flags = main.getByte(HeapRecords.UPDATE_FLAGS);
         int newBlock = record.blockNumber(0);

@@ -275,6 +275,22 @@ final class HeapRedoTest {
     }
 
     @Test
+    void aHeapRecordOfAnotherForkIsDamage() {
+        open(false);
+        insertInit(0, 100);
+        visible(0, 1);
+        // Redo would hold the map's page as the old version's and ask for it again.
+        redo.begin(HEAP, HeapRecords.UPDATE, XID, part(XID, s(1), b(0), b(2), 0, s(2)))
+                .block(0, ForkNumber.MAIN, 0, false);
+        redo.block(1, ForkNumber.VISIBILITY_MAP, 0, false).data(tuple(10));
+        assertThrows(DamagedDataException.class, () -> redo.apply(heap));
+        redo.begin(HEAP2, HeapRecords.VISIBLE, 0, part(XID, b(1)))
+                .block(0, ForkNumber.MAIN, 0, false);
+        redo.block(1, ForkNumber.MAIN, 0, false);
+        assertThrows(DamagedDataException.class, () -> redo.apply(heap2));
+    }
+
+    @Test
     void visibilityBitsOfNoMeaningAreDamage() {
         open(false);
         insertInit(0, 100);

@@ -72,6 +72,9 @@ final class BtreePageRedo {
         RecordCheck.mainData(record, UNLINK_SIZE);
         RecordCheck.block(record, 0);
         RecordCheck.block(record, 2);
+        RecordCheck.distinct(record, 0, 1);
+        RecordCheck.distinct(record, 0, 2);
+        RecordCheck.distinct(record, 1, 2);
         DirectBuffer main = record.data();
         int leftBlock = main.getInt(0);
         int rightBlock = main.getInt(4);
@@ -125,6 +128,7 @@ final class BtreePageRedo {
     void redoNewRoot(WalRecord record, RedoContext context) {
         RecordCheck.mainData(record, NEWROOT_SIZE);
         RecordCheck.block(record, 0);
+        RecordCheck.distinct(record, 0, 1);
         int level = record.data().getInt(4);
         RedoBuffer root = context.buffer(0);
         context.init(record, 0, root);

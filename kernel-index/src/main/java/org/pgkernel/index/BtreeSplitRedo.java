@@ -42,6 +42,9 @@ final class BtreeSplitRedo {
         RecordCheck.mainData(record, MAIN_SIZE);
         RecordCheck.block(record, 0);
         RecordCheck.block(record, 1);
+        RecordCheck.distinct(record, 0, 1);
+        RecordCheck.distinct(record, 0, 2);
+        RecordCheck.distinct(record, 1, 2);
         DirectBuffer main = record.data();
         int level = main.getInt(0);
         int leftBlock = record.blockNumber(0);

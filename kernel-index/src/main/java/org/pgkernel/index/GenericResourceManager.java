@@ -36,6 +36,11 @@ final class GenericResourceManager extends IndexResourceManager {
             throw new DamagedDataException("the record has too many block references");
         }
         for (int id = 0; id <= record.maxBlockId(); id++) {
+            for (int other = 0; other < id; other++) {
+                RecordCheck.distinct(record, other, id);
+            }
+        }
+        for (int id = 0; id <= record.maxBlockId(); id++) {
             if (record.hasBlock(id)) {
                 RedoBuffer buffer = context.buffer(id);
                 if (context.read(record, id, buffer) == RedoAction.NEEDS_REDO) {

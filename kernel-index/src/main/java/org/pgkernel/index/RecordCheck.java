@@ -26,6 +26,20 @@ final class RecordCheck {
         }
     }
 
+    /** Two references to pages that redo locks together: one page twice would wait for itself. */
+    static void distinct(WalRecord record, int one, int other) {
+        if (record.hasBlock(one)
+                && record.hasBlock(other)
+                && record.blockNumber(one) == record.blockNumber(other)
+                && record.blockRel(one) == record.blockRel(other)
+                && record.blockFork(one) == record.blockFork(other)
+                && record.blockDb(one) == record.blockDb(other)
+                && record.blockSpc(one) == record.blockSpc(other)) {
+            throw new DamagedDataException(
+                    "block references " + one + " and " + other + " name the same page");
+        }
+    }
+
     static void blockData(WalRecord record, int id, int needed) {
         int length = record.hasBlockData(id) ? record.blockDataLength(id) : 0;
         if (length < needed) {
