@@ -5,8 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.io.RandomAccessFile;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -25,6 +28,7 @@ import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.KernelException;
 import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.cli.Main;
 import org.pgkernel.testkit.ClusterComparison;
 import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresServer;
@@ -218,6 +222,29 @@ class BadInputIT {
         Path left = cluster.copy("repaired-judged", CrashedCluster.Base.AT_CHECKPOINT);
         EqualPages.check(cluster, left, directory, KernelRecovery.of(cluster, 4096, DropStrategy.LOOKUP));
         EqualPages.inspect(cluster, directory);
+    }
+
+    @Test
+    void aRecoveryOfACopyThatStopsHalfWaySaysWhatItLeft() {
+        Path directory = cluster.copy("half-way", CrashedCluster.Base.AT_CHECKPOINT);
+        for (int candidate = 0; candidate < 6; candidate++) {
+            flip(directory.resolve(victim), candidate * 8192L + 8092);
+        }
+        Map<String, String> before = snapshot(directory);
+        Path copy = cluster.work().resolve("half-way-copy");
+        PrintStream real = System.err;
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        System.setErr(new PrintStream(said, true, StandardCharsets.UTF_8));
+        try {
+            assertEquals(1, Main.run("recover", directory.toString(), "--to", copy.toString()));
+        } finally {
+            System.setErr(real);
+        }
+        String message = said.toString(StandardCharsets.UTF_8).strip();
+        assertEquals(1, message.lines().count(), message);
+        assertTrue(message.contains("block=") && message.contains("is left: " + copy), message);
+        assertTrue(Files.isDirectory(copy), message);
+        assertEquals(before, snapshot(directory), message);
     }
 
     private void assertRefused(Consumer<Path> damage, String expected) {

@@ -1,5 +1,7 @@
 package org.pgkernel.cli;
 
+import org.pgkernel.testkit.ClusterCopy;
+
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
@@ -43,6 +45,10 @@ final class FileOwner {
         try {
             giveTree(dataDirectory);
             giveTree(dataDirectory.resolve("pg_wal").toRealPath());
+            Path tablespaces = ClusterCopy.tablespaces(dataDirectory);
+            if (Files.isDirectory(tablespaces, LinkOption.NOFOLLOW_LINKS)) {
+                giveTree(tablespaces);
+            }
             try (Stream<Path> links = Files.list(dataDirectory.resolve("pg_tblspc"))) {
                 for (Path link : (Iterable<Path>) links::iterator) {
                     giveTree(link.toRealPath());

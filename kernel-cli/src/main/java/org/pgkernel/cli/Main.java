@@ -17,7 +17,7 @@ import java.io.PrintWriter;
         version = "pgkernel 0.1.0 (on-disk formats of PostgreSQL 15)",
         description =
                 "A PostgreSQL-shaped storage kernel: recovers clusters, reproduces published"
-                    + " experiments.",
+                        + " experiments.",
         subcommands = {ReproCommand.class, RecoverCommand.class, CommandLine.HelpCommand.class})
 public final class Main implements Runnable {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
@@ -43,7 +43,8 @@ public final class Main implements Runnable {
     /** One sentence for a wrong command line, and where the right ones are described. */
     private static int refuse(CommandLine.ParameterException wrong, String[] arguments) {
         PrintWriter err = wrong.getCommandLine().getErr();
-        err.println("pgkernel: " + wrong.getMessage());
+        // Some of the library's messages begin with a word that the prefix says already.
+        err.println("pgkernel: " + wrong.getMessage().replaceFirst("^Error: ", ""));
         err.println(
                 "("
                         + wrong.getCommandLine().getCommandSpec().qualifiedName()
