@@ -2,15 +2,6 @@ package org.pgkernel.it;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.SQLException;
-import java.sql.Statement;
-import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
 import org.agrona.DirectBuffer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -22,6 +13,16 @@ import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
+
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * Flags and counts inside heap and B-tree records that everyday work seldom sets: each must occur,
@@ -75,7 +76,10 @@ class RareRecordBranchesIT {
                     "truncate",
                     "generic");
 
-    /** Once from the checkpoint's pages, once with hints logged and from pages as the crash left them. */
+    /**
+     * Once from the checkpoint's pages, once with hints logged and from pages as the crash left
+     * them.
+     */
     @ParameterizedTest(name = "{1} wal_log_hints={0}")
     @CsvSource({"off, AT_CHECKPOINT", "on, AT_CRASH"})
     void equalPagesAfterEveryBranch(String hints, CrashedCluster.Base base) throws Exception {
@@ -123,8 +127,9 @@ class RareRecordBranchesIT {
                     "create table raced(k text, v text)",
                     "alter table raced alter v set storage external",
                     "create sequence calls",
-                    "create function racer(key text) returns void language plpgsql as $$ begin"
-                            + " if nextval('calls') = 2 then insert into raced values (key, 'racer'); end if; end $$",
+                    "create function racer(key text) returns void language plpgsql as $$ begin if"
+                        + " nextval('calls') = 2 then insert into raced values (key, 'racer'); end"
+                        + " if; end $$",
                     "create function slow_key(key text) returns text language plpgsql immutable as"
                             + " $$ begin perform racer(key); return key; end $$",
                     "create unique index raced_key on raced (slow_key(k))",
@@ -151,14 +156,17 @@ class RareRecordBranchesIT {
             first.rollback();
             first.setAutoCommit(true);
             second.setAutoCommit(true);
-            execute(one, "vacuum (freeze) lk", "insert into lk select g, 0 from generate_series(400, 500) g");
+            execute(
+                    one,
+                    "vacuum (freeze) lk",
+                    "insert into lk select g, 0 from generate_series(400, 500) g");
             // Null bitmaps that come and go, what stays in front of and behind the change.
             execute(
                     one,
-                    "create table nb(a int, b text, c int, d text, e int, f text, g int, h text, i int)"
-                            + " with (fillfactor = 40)",
-                    "insert into nb select g, 'b' || g, g, case when g % 2 = 0 then 'd' end, g, 'f', g, 'h', g"
-                            + " from generate_series(1, 300) g",
+                    "create table nb(a int, b text, c int, d text, e int, f text, g int, h text, i"
+                        + " int) with (fillfactor = 40)",
+                    "insert into nb select g, 'b' || g, g, case when g % 2 = 0 then 'd' end, g,"
+                        + " 'f', g, 'h', g from generate_series(1, 300) g",
                     "update nb set b = null where a % 3 = 0",
                     "update nb set i = i + 1, d = 'other'",
                     "vacuum nb",
@@ -174,14 +182,22 @@ class RareRecordBranchesIT {
                     "create table hot(id int primary key, v int, pad text) with (fillfactor = 60)",
                     "insert into hot select g, 0, repeat('p', 50) from generate_series(1, 500) g");
             for (int i = 0; i < 6; i++) {
-                execute(one, "update hot set v = v + 1 where id % 3 = " + i % 3, "select count(*) from hot");
+                execute(
+                        one,
+                        "update hot set v = v + 1 where id % 3 = " + i % 3,
+                        "select count(*) from hot");
                 first.setAutoCommit(false);
                 execute(one, "update hot set v = v + 1 where id % 2 = 0");
                 first.rollback();
                 first.setAutoCommit(true);
                 execute(one, "select count(*) from hot", "delete from hot where id % 17 = " + i);
             }
-            execute(one, "vacuum hot", "update hot set v = 7", "delete from hot where id > 200", "vacuum hot");
+            execute(
+                    one,
+                    "vacuum hot",
+                    "update hot set v = 7",
+                    "delete from hot where id > 200",
+                    "vacuum hot");
             // As many line pointers as a page may have.
             execute(
                     one,
@@ -214,7 +230,8 @@ class RareRecordBranchesIT {
                     "vacuum cp",
                     "copy cp(a) from program 'seq 1 1500'",
                     "insert into cp select g from generate_series(1, 500) g",
-                    "begin; create table frozen(a int); copy frozen from program 'seq 1 4000' with (freeze); commit",
+                    "begin; create table frozen(a int); copy frozen from program 'seq 1 4000' with"
+                        + " (freeze); commit",
                     "delete from frozen where a % 100 = 1");
         }
     }
@@ -232,7 +249,8 @@ class RareRecordBranchesIT {
                     "update across set v = repeat('b', 3900) where id < 20",
                     "update across set v = repeat('c', 7000) where id < 60",
                     "vacuum across",
-                    "insert into across select g, repeat('d', 2500) from generate_series(300, 330) g");
+                    "insert into across select g, repeat('d', 2500) from generate_series(300, 330)"
+                        + " g");
             // A second leaf page of the free space map, cut inside and then off.
             execute(
                     statement,
@@ -259,13 +277,17 @@ class RareRecordBranchesIT {
                     "create index uq_v on uq (v)",
                     "insert into uq select g, 0 from generate_series(1, 400) g");
             old.setAutoCommit(false);
-            execute(snapshot, "set transaction isolation level repeatable read", "select count(*) from uq");
+            execute(
+                    snapshot,
+                    "set transaction isolation level repeatable read",
+                    "select count(*) from uq");
             for (int i = 0; i < 12; i++) {
                 execute(statement, "update uq set v = v + 1");
             }
             old.commit();
             execute(statement, "update uq set v = v + 1", "vacuum uq");
-            // Posting lists on full pages, with heap tids that go between theirs: one key's rows take
+            // Posting lists on full pages, with heap tids that go between theirs: one key's rows
+            // take
             // the places that another's left. Wide keys, few items a page: every place is split at.
             execute(
                     statement,
@@ -276,7 +298,8 @@ class RareRecordBranchesIT {
                     "create table wide_post(k int, t text)",
                     "alter table wide_post alter t set storage plain",
                     "create index wide_post_t on wide_post (t)",
-                    "insert into wide_post select g % 4, g % 4 || repeat('w', 480) from generate_series(1, 8000) g");
+                    "insert into wide_post select g % 4, g % 4 || repeat('w', 480) from"
+                        + " generate_series(1, 8000) g");
             for (int k = 0; k < 3; k++) {
                 execute(
                         statement,
@@ -285,7 +308,8 @@ class RareRecordBranchesIT {
                         "insert into post select 3, 3 from generate_series(1, 7500) g",
                         "delete from wide_post where k = " + k,
                         "vacuum wide_post",
-                        "insert into wide_post select 3, 3 || repeat('w', 480) from generate_series(1, 2000) g");
+                        "insert into wide_post select 3, 3 || repeat('w', 480) from"
+                            + " generate_series(1, 2000) g");
             }
             execute(
                     statement,
@@ -417,12 +441,18 @@ class RareRecordBranchesIT {
             }
             case 0x50 -> List.of("insert into posting list");
             case 0x60 -> List.of("dedup");
-            case 0x70 -> List.of("delete " + (main.getShort(6) != 0 ? "with" : "without") + " updates");
-            case 0xC0 -> List.of("vacuum " + (main.getShort(2) != 0 ? "with" : "without") + " updates");
-            case 0xB0 -> List.of(main.getInt(16) == -1 ? "half-dead leaf" : "half-dead with top parent");
+            case 0x70 ->
+                    List.of("delete " + (main.getShort(6) != 0 ? "with" : "without") + " updates");
+            case 0xC0 ->
+                    List.of("vacuum " + (main.getShort(2) != 0 ? "with" : "without") + " updates");
+            case 0xB0 ->
+                    List.of(main.getInt(16) == -1 ? "half-dead leaf" : "half-dead with top parent");
             case 0x80, 0x90 -> {
                 TreeSet<String> found = new TreeSet<>();
-                found.addAll(when(record.maxBlockId() >= 3 && record.hasBlock(3), "unlink of an inner page"));
+                found.addAll(
+                        when(
+                                record.maxBlockId() >= 3 && record.hasBlock(3),
+                                "unlink of an inner page"));
                 found.addAll(when(main.getInt(0) == 0, "unlink without left sibling"));
                 yield List.copyOf(found);
             }

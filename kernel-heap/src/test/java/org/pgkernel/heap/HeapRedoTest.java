@@ -9,8 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.pgkernel.heap.RedoFixture.part;
 
 import com.sun.management.ThreadMXBean;
-import java.lang.management.ManagementFactory;
-import java.nio.file.Path;
+
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -21,6 +20,9 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.recovery.ResourceManager;
+
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
 
 /** Which pages a record touches and what the maps learn, over a real pool. */
 final class HeapRedoTest {
@@ -250,7 +252,9 @@ final class HeapRedoTest {
         assertArrayEquals(before, redo.page(ForkNumber.MAIN, 2).byteArray());
     }
 
-    /** Formatting comes first: without the page's older bytes a rerun would fail earlier. (HEAP-4) */
+    /**
+     * Formatting comes first: without the page's older bytes a rerun would fail earlier. (HEAP-4)
+     */
     @Test
     void aPageFormattedForADamagedRecordGoesBackToWhatItsFileHolds() {
         open(false);

@@ -3,8 +3,6 @@ package org.pgkernel.index;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -16,6 +14,9 @@ import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 import org.pgkernel.wal.WalRecordBuilder;
 import org.pgkernel.wal.WalWriter;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 class RecordCheckTest {
     private static final int SEGMENT = 1 << 20;
@@ -35,8 +36,7 @@ class RecordCheckTest {
         builder.block(1, 1663, 5, 7, ForkNumber.MAIN, 3, 0x40);
         builder.block(2, 1663, 5, 7, ForkNumber.MAIN, 4, 0);
         try (WalWriter writer = new WalWriter(disk, wal, 1, SEGMENT, 1, START, 0, 0);
-                WalReader reader =
-                        new WalReader(disk, wal, TimelineHistory.of(1), SEGMENT, 1)) {
+                WalReader reader = new WalReader(disk, wal, TimelineHistory.of(1), SEGMENT, 1)) {
             writer.append(builder);
             writer.flush();
             reader.begin(START);
