@@ -51,6 +51,8 @@ class RareRecordBranchesIT {
                     "prune leaves unused",
                     "vacuum",
                     "freeze",
+                    "freeze keeps a locker",
+                    "freeze keeps a multixact",
                     "visible",
                     "visible and frozen",
                     "multi-insert at listed places",
@@ -160,13 +162,23 @@ class RareRecordBranchesIT {
                     one,
                     "vacuum (freeze) lk",
                     "insert into lk select g, 0 from generate_series(400, 500) g");
+            // Rows frozen while a transaction, and a multixact with it, still locks them.
+            second.setAutoCommit(false);
+            first.setAutoCommit(false);
+            execute(two, "select * from lk where id between 400 and 410 for share");
+            execute(one, "select * from lk where id between 405 and 410 for key share");
+            first.commit();
+            first.setAutoCommit(true);
+            execute(one, "vacuum (freeze) lk");
+            second.commit();
+            second.setAutoCommit(true);
             // Null bitmaps that come and go, what stays in front of and behind the change.
             execute(
                     one,
                     "create table nb(a int, b text, c int, d text, e int, f text, g int, h text, i"
-                        + " int) with (fillfactor = 40)",
+                            + " int) with (fillfactor = 40)",
                     "insert into nb select g, 'b' || g, g, case when g % 2 = 0 then 'd' end, g,"
-                        + " 'f', g, 'h', g from generate_series(1, 300) g",
+                            + " 'f', g, 'h', g from generate_series(1, 300) g",
                     "update nb set b = null where a % 3 = 0",
                     "update nb set i = i + 1, d = 'other'",
                     "vacuum nb",
@@ -231,7 +243,7 @@ class RareRecordBranchesIT {
                     "copy cp(a) from program 'seq 1 1500'",
                     "insert into cp select g from generate_series(1, 500) g",
                     "begin; create table frozen(a int); copy frozen from program 'seq 1 4000' with"
-                        + " (freeze); commit",
+                            + " (freeze); commit",
                     "delete from frozen where a % 100 = 1");
         }
     }
@@ -250,7 +262,7 @@ class RareRecordBranchesIT {
                     "update across set v = repeat('c', 7000) where id < 60",
                     "vacuum across",
                     "insert into across select g, repeat('d', 2500) from generate_series(300, 330)"
-                        + " g");
+                            + " g");
             // A second leaf page of the free space map, cut inside and then off.
             execute(
                     statement,
@@ -299,7 +311,7 @@ class RareRecordBranchesIT {
                     "alter table wide_post alter t set storage plain",
                     "create index wide_post_t on wide_post (t)",
                     "insert into wide_post select g % 4, g % 4 || repeat('w', 480) from"
-                        + " generate_series(1, 8000) g");
+                            + " generate_series(1, 8000) g");
             for (int k = 0; k < 3; k++) {
                 execute(
                         statement,
@@ -309,7 +321,7 @@ class RareRecordBranchesIT {
                         "delete from wide_post where k = " + k,
                         "vacuum wide_post",
                         "insert into wide_post select 3, 3 || repeat('w', 480) from"
-                            + " generate_series(1, 2000) g");
+                                + " generate_series(1, 2000) g");
             }
             execute(
                     statement,
@@ -413,7 +425,7 @@ class RareRecordBranchesIT {
                 yield List.copyOf(found);
             }
             case 0x20 -> List.of("vacuum");
-            case 0x30 -> List.of("freeze");
+            case 0x30 -> freeze(record.blockData(0), main.getShort(4) & 0xFFFF);
             case 0x40 -> List.of(main.getByte(4) == 3 ? "visible and frozen" : "visible");
             case 0x50 ->
                     (main.getByte(0) & 0x20) != 0
@@ -424,6 +436,18 @@ class RareRecordBranchesIT {
             case 0x60 -> List.of("lock updated");
             default -> List.of();
         };
+    }
+
+    private static List<String> freeze(DirectBuffer plans, int count) {
+        TreeSet<String> found = new TreeSet<>(Set.of("freeze"));
+        for (int i = 0; i < count; i++) {
+            boolean multi = (plans.getShort(12 * i + 8) & 0x1000) != 0;
+            found.addAll(
+                    when(
+                            plans.getInt(12 * i) != 0,
+                            multi ? "freeze keeps a multixact" : "freeze keeps a locker"));
+        }
+        return List.copyOf(found);
     }
 
     private static List<String> btree(WalRecord record) {
