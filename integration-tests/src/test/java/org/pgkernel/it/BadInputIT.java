@@ -24,12 +24,16 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.Lsn;
+import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.KernelException;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.cli.Main;
+import org.pgkernel.cluster.Cluster;
+import org.pgkernel.cluster.ClusterOptions;
 import org.pgkernel.testkit.ClusterComparison;
+import org.pgkernel.testkit.ForwardingDisk;
 import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.testkit.WalCut;
@@ -129,6 +133,28 @@ class BadInputIT {
             assertTrue(e.getMessage().contains("Transaction/PREPARE") && e.getMessage().contains("lsn="), e.getMessage());
             assertEquals(before, snapshot(directory), e.getMessage());
         }
+    }
+
+    /** Reading the WAL takes time; a server may come and go before the directory is locked. */
+    @Test
+    void aServerThatCameAndWentWhileTheWalWasReadIsNoticed() throws Exception {
+        Path directory = cluster.copy("overtaken", CrashedCluster.Base.AT_CRASH);
+        ForwardingDisk disk = new ForwardingDisk(new PosixDisk()) {
+            @Override
+            public DiskFile create(String path) {
+                if (path.endsWith("postmaster.pid")) {
+                    PostgresServer.recover(cluster.settings().binaries(), directory, Map.of());
+                }
+                return super.create(path);
+            }
+        };
+        ClusterOptions options = ClusterOptions.defaults().withDisk(disk);
+        KernelException e = assertThrows(KernelException.class, () -> Cluster.openForCrashRecovery(directory, options).close());
+        assertOneSentence(e.getMessage());
+        assertTrue(e.getMessage().contains("another process"), e.getMessage());
+        assertFalse(Files.exists(directory.resolve("postmaster.pid")), "the lock is given back");
+        String log = PostgresServer.recover(cluster.settings().binaries(), directory, Map.of());
+        assertTrue(log.contains("database system was shut down"), log);
     }
 
     @Test

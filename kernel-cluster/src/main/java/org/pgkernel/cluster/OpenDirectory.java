@@ -30,7 +30,14 @@ final class OpenDirectory implements AutoCloseable {
         try {
             DbState state = recovery.foundState();
             boolean crashed = state != DbState.SHUTDOWNED && state != DbState.SHUTDOWNED_IN_RECOVERY;
-            return new OpenDirectory(disk, path, crashed, LockFile.take(disk, path, options.clock()), recovery);
+            LockFile lock = LockFile.take(disk, path, options.clock());
+            try {
+                recovery.requireUnchanged();
+                return new OpenDirectory(disk, path, crashed, lock, recovery);
+            } catch (RuntimeException | Error e) {
+                lock.close();
+                throw e;
+            }
         } catch (RuntimeException | Error e) {
             recovery.close();
             throw e;

@@ -324,6 +324,20 @@ public final class Recovery implements AutoCloseable {
         return found.state();
     }
 
+    /**
+     * Reads the control file once more. The caller has taken the directory's lock meanwhile: a server that came and went while the WAL was scanned has moved
+     * it on, and what was found before is no longer so.
+     *
+     * @throws RefusedException when it is not what {@link #open} found
+     */
+    public void requireUnchanged() {
+        if (!ControlFile.read(disk, smgr.dataDirectory()).describeDifferences(found, false).isEmpty()) {
+            throw new RefusedException(
+                    "the control file changed while the WAL was read, so another process has used the directory: file="
+                            + smgr.dataDirectory());
+        }
+    }
+
     /** False when the cluster was shut down cleanly: nothing is to be replayed. */
     public boolean needsRedo() {
         return needsRedo;

@@ -32,16 +32,19 @@ record Settings(
     }
 
     /**
-     * Disk space: base copy, primary, judge and standbys each hold the tables and all WAL; with
-     * {@code --keep} every run's directory stays. Rough, on the safe side.
+     * Disk space: the primary, the judge and one run each hold the tables and all WAL, and so does
+     * a base copy that is taken after the load; a rival of another release has a primary of its own
+     * while it runs; with {@code --keep} every run's directory stays. Rough, on the safe side.
      */
     long bytesNeeded() {
         long one = 60L << 20;
         one += tables * (250L << 10);
-        long kept = keep == null ? 1 : runsADataset() + 1;
-        long rivals = (long) postgres.size() * (keep == null ? 3 : 2 + runsADataset());
-        long aDataset = one * (3 + kept + rivals);
-        return keep == null ? aDataset : aDataset * dataKinds.size();
+        long copies = base == BaseKind.EMPTY ? 2 : 3;
+        if (keep == null) {
+            return one * (copies + (postgres.isEmpty() ? 1 : 2));
+        }
+        long rivalRuns = (long) postgres.size() * (1 + sharedBuffers.size() * repetitions);
+        return one * (copies + runsADataset() + 1 + rivalRuns) * dataKinds.size();
     }
 
     /** What will be done, with which settings, and how long it may take, for people. */
