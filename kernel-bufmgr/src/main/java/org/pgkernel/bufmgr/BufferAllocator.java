@@ -23,6 +23,10 @@ final class BufferAllocator {
     private final BufferIo io;
     private final LockTable content;
     private final PinWaiters pinWaiters;
+    private final ResidencyTracker tracker;
+
+    /** False for strategies that keep nothing: then {@link #tracker} is not even called. */
+    private final boolean tracks;
 
     BufferAllocator(
             BufferDescriptors descriptors,
@@ -30,13 +34,16 @@ final class BufferAllocator {
             ClockSweep sweep,
             BufferIo io,
             LockTable content,
-            PinWaiters pinWaiters) {
+            PinWaiters pinWaiters,
+            ResidencyTracker tracker) {
         this.descriptors = descriptors;
         this.table = table;
         this.sweep = sweep;
         this.io = io;
         this.content = content;
         this.pinWaiters = pinWaiters;
+        this.tracker = tracker;
+        tracks = tracker != Untracked.INSTANCE;
     }
 
     /**
@@ -119,6 +126,10 @@ final class BufferAllocator {
             giveBack(victim, hadTag);
             return GIVEN_UP;
         }
+        int oldSpc = descriptors.spc(victim);
+        int oldDb = descriptors.db(victim);
+        int oldRel = descriptors.rel(victim);
+        int oldFork = descriptors.fork(victim);
         if (hadTag) {
             table.remove(oldHash, victim);
         }
@@ -126,6 +137,12 @@ final class BufferAllocator {
         int clean = state & ~(FLAG_MASK | USAGECOUNT_MASK);
         descriptors.unlockHeader(victim, clean | TAG_VALID | PERMANENT | IO_IN_PROGRESS | USAGECOUNT_ONE);
         table.insert(hash, victim);
+        if (tracks) {
+            if (hadTag) {
+                tracker.unmapped(victim, oldSpc, oldDb, oldRel, oldFork);
+            }
+            tracker.mapped(victim, spc, db, rel, fork, block);
+        }
         table.unlockBoth(oldPartition, partition);
         return ~victim;
     }
@@ -211,12 +228,57 @@ final class BufferAllocator {
 
     /**
      * Takes the buffer out of the mapping table, whose lock is held, clears tag, flags and dirty bit and unlocks the header. In this
-     * order: once the header is unlocked the clock hand may choose the buffer and chain it elsewhere, through the same link.
+     * order: once the header is unlocked the clock hand may choose the buffer and chain it elsewhere, through the same link. While a
+     * tracker is told, a pin keeps the hand off.
      */
     private void forget(int buffer, int hash, int state) {
         table.remove(hash, buffer);
+        int spc = descriptors.spc(buffer);
+        int db = descriptors.db(buffer);
+        int rel = descriptors.rel(buffer);
+        int fork = descriptors.fork(buffer);
         descriptors.setTag(buffer, 0, 0, 0, 0, 0);
-        descriptors.cleanAndUnlockHeader(buffer, state & ~(FLAG_MASK | USAGECOUNT_MASK));
+        int free = state & ~(FLAG_MASK | USAGECOUNT_MASK);
+        if (!tracks) {
+            descriptors.cleanAndUnlockHeader(buffer, free);
+            return;
+        }
+        descriptors.cleanAndUnlockHeader(buffer, free + REFCOUNT_ONE);
+        tracker.unmapped(buffer, spc, db, rel, fork);
+        unpin(buffer);
+    }
+
+    /** How many blocks {@link #touch} takes at most. */
+    static final int TOUCHED_AT_ONCE = 16;
+
+    /**
+     * Fetches what the next {@code count} probes will need into the cache, without locks, so that their misses overlap. Decides
+     * nothing. (The DESIGN's probes in batches.)
+     */
+    void touch(int spc, int db, int rel, int fork, int block, int count, int[] heads) {
+        for (int i = 0; i < count; i++) {
+            heads[i] = table.headHint(BufferTag.hash(spc, db, rel, fork, block + i));
+        }
+        for (int i = 0; i < count; i++) {
+            if (heads[i] >= 0) {
+                heads[i] = descriptors.rel(heads[i]); // kept, so that the read is made
+            }
+        }
+    }
+
+    /** Looks the block up and throws its page away, unwritten. @return false when no buffer holds it */
+    boolean drop(int spc, int db, int rel, int fork, int block) {
+        int buffer = probe(spc, db, rel, fork, block);
+        if (buffer < 0) {
+            return false;
+        }
+        // Somebody may have given the buffer to another page since the probe.
+        int state = descriptors.lockHeader(buffer);
+        if ((state & TAG_VALID) != 0 && descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
+            return invalidate(buffer, state);
+        }
+        descriptors.unlockHeader(buffer, state);
+        return false;
     }
 
     /** The buffer that holds the block, or -1; unpinned, so it may hold another when the caller looks. One probe. */

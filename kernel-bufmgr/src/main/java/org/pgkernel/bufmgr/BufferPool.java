@@ -31,7 +31,6 @@ public final class BufferPool implements AutoCloseable {
     private final PoolMemory memory;
     private final DropStatistics dropStatistics = new DropStatistics();
     private final RelationDropper dropper;
-    private final FullScanDropper databaseDropper;
     private final WriteOut writeOut;
 
     /** Extension is one at a time for a fork; a fork hashes to one of these. Taken before any other lock of the pool. */
@@ -45,14 +44,16 @@ public final class BufferPool implements AutoCloseable {
     final LockTable content;
     final BufferIo io;
     final BufferAllocator allocator;
+    final ResidencyTracker tracker;
     private final PinWaiters pinWaiters;
 
     private volatile boolean hintsAreLogged;
 
-    private BufferPool(int nbuffers, StorageManager smgr, DurabilityGate gate, boolean checksums, DropStrategy strategy) {
-        this.nbuffers = nbuffers;
+    private BufferPool(BufferPoolOptions options, StorageManager smgr, DurabilityGate gate, DropParts parts, ResidencyTracker tracker) {
+        this.nbuffers = options.nbuffers();
         this.smgr = smgr;
-        this.checksums = checksums;
+        this.checksums = options.checksums();
+        this.tracker = tracker;
         int buckets = BufferTable.bucketsFor(nbuffers);
         memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS);
         dirty = new DirtyBitmap(memory.dirtyBits);
@@ -62,10 +63,9 @@ public final class BufferPool implements AutoCloseable {
         content = new LockTable(memory.contentLocks, 3, new WaitTable(256));
         io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
         pinWaiters = new PinWaiters(descriptors, content);
-        allocator = new BufferAllocator(descriptors, table, sweep, io, content, pinWaiters);
+        allocator = new BufferAllocator(descriptors, table, sweep, io, content, pinWaiters, tracker);
         writeOut = new WriteOut(descriptors, dirty, sweep, allocator, io, content);
-        dropper = RelationDropper.of(strategy, descriptors, allocator, nbuffers);
-        databaseDropper = new FullScanDropper(descriptors, allocator, nbuffers);
+        dropper = parts.dropper(options, tracker, descriptors, allocator, sweep);
         for (int i = 0; i < EXTENSION_LOCKS; i++) {
             extensionLocks[i] = new ReentrantLock();
         }
@@ -79,11 +79,25 @@ public final class BufferPool implements AutoCloseable {
      * @throws RefusedException when {@code nbuffers} is out of range, or the system has no address space for it
      */
     public static BufferPool open(int nbuffers, StorageManager smgr, DurabilityGate gate, boolean checksums, DropStrategy strategy) {
-        if (nbuffers < MIN_BUFFERS || nbuffers > MAX_BUFFERS) {
-            throw new RefusedException("a buffer pool has from " + MIN_BUFFERS + " to " + MAX_BUFFERS
-                    + " buffers of 8 KiB (128 KiB to 512 GiB) shared_buffers=" + nbuffers);
+        return open(BufferPoolOptions.of(nbuffers).withChecksums(checksums).withStrategy(strategy), smgr, gate);
+    }
+
+    /** The same. */
+    public static BufferPool open(BufferPoolOptions options, StorageManager smgr, DurabilityGate gate) {
+        return open(options, smgr, gate, new DropParts());
+    }
+
+    static BufferPool open(BufferPoolOptions options, StorageManager smgr, DurabilityGate gate, DropParts parts) {
+        ResidencyTracker tracker = parts.tracker(options.strategy(), options.nbuffers());
+        BufferPool pool = null;
+        try {
+            pool = new BufferPool(options, smgr, gate, parts, tracker);
+        } finally {
+            if (pool == null) {
+                tracker.release();
+            }
         }
-        return new BufferPool(nbuffers, smgr, gate, checksums, strategy);
+        return pool;
     }
 
     public int nbuffers() {
@@ -326,7 +340,7 @@ public final class BufferPool implements AutoCloseable {
     public void dropRelationForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count) {
         long start = System.nanoTime();
         DropWork work = DropWork.begin();
-        account(work, dropper.dropForks(relation, forks, firstBlocks, count, work), start);
+        account(DropKind.FORKS, work, dropper.dropForks(relation, forks, firstBlocks, count, work), start);
     }
 
     /** Throws away, unwritten, all buffers of the first {@code count} relations, in one pass. (PostgreSQL: DropRelFileNodesAllBuffers.) */
@@ -336,28 +350,26 @@ public final class BufferPool implements AutoCloseable {
         }
         long start = System.nanoTime();
         DropWork work = DropWork.begin();
-        account(work, dropper.dropRelations(relations, count, work), start);
+        account(DropKind.RELATIONS, work, dropper.dropRelations(relations, count, work), start);
     }
 
-    /** Throws away, unwritten, a database's buffers; scans under every strategy. (PostgreSQL: DropDatabaseBuffers.) */
+    /** Throws away, unwritten, a database's buffers; every strategy but ADAPTIVE scans all tags for it. (PostgreSQL: DropDatabaseBuffers.) */
     public void dropDatabase(int dbOid) {
         long start = System.nanoTime();
         DropWork work = DropWork.begin();
-        account(work, databaseDropper.dropDatabase(dbOid, work), start);
+        account(DropKind.DATABASE, work, dropper.dropDatabase(dbOid, work), start);
     }
 
-    private void account(DropWork work, int dropped, long start) {
+    private void account(DropKind kind, DropWork work, int dropped, long start) {
+        long nanos = System.nanoTime() - start;
         synchronized (dropStatistics) {
-            dropStatistics.calls++;
-            if (work.scanned) {
-                dropStatistics.fullScans++;
-            } else {
-                dropStatistics.lookups++;
-            }
-            dropStatistics.probes += work.probes;
-            dropStatistics.buffersDropped += dropped;
-            dropStatistics.nanos += System.nanoTime() - start;
+            dropStatistics.add(kind, work, dropped, nanos);
         }
+    }
+
+    /** How the relation would be dropped if it were dropped now, and why: a line for people. */
+    public String explainDrop(SmgrRelation relation) {
+        return dropper.explain(relation);
     }
 
     /** What the drops did since the pool was opened. */
@@ -379,6 +391,7 @@ public final class BufferPool implements AutoCloseable {
     /** Gives the memory back, writing nothing. Nobody may use the pool any more, nor any page of it. */
     @Override
     public void close() {
+        tracker.release();
         memory.release();
     }
 }

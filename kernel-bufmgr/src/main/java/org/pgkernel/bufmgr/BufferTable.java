@@ -84,6 +84,11 @@ final class BufferTable {
         return -1;
     }
 
+    /** The first buffer of the hash's bucket, or -1: read without a lock, so perhaps wrong. */
+    int headHint(int hash) {
+        return heads.getInt((hash & mask) << 2) - 1;
+    }
+
     void insert(int hash, int buffer) {
         assert locks.heldExclusivelyByMe(partition(hash)) : "mapping changed without its lock";
         assert next.getInt(buffer << 2) == NONE : "BUF-5: buffer in two chains";

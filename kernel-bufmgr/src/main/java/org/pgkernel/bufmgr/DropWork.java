@@ -7,6 +7,8 @@ import org.pgkernel.smgr.SmgrRelation;
 
 /** A thread's arrays for a drop, kept from call to call, and what the call did. */
 final class DropWork {
+    private static final int BSEARCH_THRESHOLD = FullScanDropper.BSEARCH_THRESHOLD;
+
     private static final ThreadLocal<DropWork> WORK = ThreadLocal.withInitial(DropWork::new);
 
     /** Blocks of each relation's forks; {@link BlockNumber#INVALID} for a fork that does not exist. */
@@ -20,21 +22,69 @@ final class DropWork {
 
     private long[] order = new long[16];
 
-    boolean scanned;
+    /** Copy of a fork's list (DLIST). */
+    int[] buffers = new int[64];
+
+    /** Forks that have pages in the pool (ADAPTIVE): where, from which block on, up to which, and how many pages are left at most. */
+    int forks;
+
+    int[] forkSpcs = new int[64];
+    int[] forkDbs = new int[64];
+    int[] forkRels = new int[64];
+    int[] forkNumbers = new int[64];
+    int[] firsts = new int[64];
+    int[] ends = new int[64];
+    int[] left = new int[64];
+    private long[] forkOrder = new long[64];
+
+    /** The forks' relations' fingerprints, each once: as bits and as numbers. */
+    final long[] members = new long[1024];
+
+    int[] fingerprints = new int[64];
+    int fingerprintCount;
+
+    /** First buffers of the buckets of some blocks: see {@link BufferAllocator#touch}. */
+    final int[] heads = new int[BufferAllocator.TOUCHED_AT_ONCE];
+
+    /** What the call did. */
+    DropPath path;
+
+    DropReason reason;
+    DropStopReason stop;
     long probes;
+    long bytesScanned;
+    long collisions;
 
     private DropWork() {}
 
     static DropWork begin() {
         DropWork work = WORK.get();
-        work.scanned = false;
+        work.path = DropPath.NOTHING_RESIDENT;
+        work.reason = DropReason.ONLY_WAY;
+        work.stop = DropStopReason.NOTHING_TO_DO;
         work.probes = 0;
+        work.bytesScanned = 0;
+        work.collisions = 0;
+        work.forks = 0;
         return work;
+    }
+
+    /** @return 0, for the caller to return as the number of buffers dropped so far */
+    int ended(DropPath path, DropStopReason stop) {
+        this.path = path;
+        this.stop = stop;
+        return 0;
     }
 
     void ensureBlocks(int count) {
         if (blocks.length < count) {
             blocks = new int[Math.max(count, blocks.length * 2)];
+        }
+    }
+
+    void ensureBuffers(int count) {
+        if (buffers.length < count) {
+            buffers = new int[Math.max(count, buffers.length * 2)];
         }
     }
 
@@ -63,5 +113,105 @@ final class DropWork {
 
     int index(int relation, ForkNumber fork) {
         return relation * ForkNumber.COUNT + fork.ordinal();
+    }
+
+    void addFork(int spc, int db, int rel, int fork, int first, int end, int pages) {
+        if (forks == forkRels.length) {
+            growForks();
+        }
+        forkSpcs[forks] = spc;
+        forkDbs[forks] = db;
+        forkRels[forks] = rel;
+        forkNumbers[forks] = fork;
+        firsts[forks] = first;
+        ends[forks] = end;
+        left[forks] = pages;
+        forks++;
+    }
+
+    private void growForks() {
+        int length = forks * 2;
+        forkSpcs = Arrays.copyOf(forkSpcs, length);
+        forkDbs = Arrays.copyOf(forkDbs, length);
+        forkRels = Arrays.copyOf(forkRels, length);
+        forkNumbers = Arrays.copyOf(forkNumbers, length);
+        firsts = Arrays.copyOf(firsts, length);
+        ends = Arrays.copyOf(ends, length);
+        left = Arrays.copyOf(left, length);
+        forkOrder = new long[length];
+        fingerprints = new int[length];
+    }
+
+    /** Keeps fork {@code from} as number {@code to}, not above it: forks that are done with are left out so. */
+    void moveFork(int from, int to) {
+        forkSpcs[to] = forkSpcs[from];
+        forkDbs[to] = forkDbs[from];
+        forkRels[to] = forkRels[from];
+        forkNumbers[to] = forkNumbers[from];
+        firsts[to] = firsts[from];
+        ends[to] = ends[from];
+        left[to] = left[from];
+    }
+
+    /** Collects the forks' relations' fingerprints and makes {@link #forkOf} ready. */
+    void prepareScan(Fingerprints of) {
+        Arrays.fill(members, 0);
+        fingerprintCount = 0;
+        for (int i = 0; i < forks; i++) {
+            int fingerprint = of.of(forkSpcs[i], forkDbs[i], forkRels[i]);
+            if ((members[fingerprint >>> 6] >>> fingerprint & 1) == 0) {
+                members[fingerprint >>> 6] |= 1L << fingerprint;
+                fingerprints[fingerprintCount++] = fingerprint;
+            }
+            forkOrder[i] = (long) forkRels[i] << 32 | i;
+        }
+        if (forks > BSEARCH_THRESHOLD) {
+            Arrays.sort(forkOrder, 0, forks);
+        }
+    }
+
+    /** The fork, by its number in this work, or -1. After {@link #prepareScan}. */
+    int forkOf(int spc, int db, int rel, int fork) {
+        for (int i = firstOf(rel); i < forks; i++) {
+            int at = (int) forkOrder[i];
+            if (forkRels[at] == rel && forkNumbers[at] == fork && forkDbs[at] == db && forkSpcs[at] == spc) {
+                return at;
+            }
+            if (forks > BSEARCH_THRESHOLD && forkRels[at] != rel) {
+                return -1;
+            }
+        }
+        return -1;
+    }
+
+    /** True if any fork of the relation is in this work. */
+    boolean hasRelation(int spc, int db, int rel) {
+        for (int i = firstOf(rel); i < forks; i++) {
+            int at = (int) forkOrder[i];
+            if (forkRels[at] == rel && forkDbs[at] == db && forkSpcs[at] == spc) {
+                return true;
+            }
+            if (forks > BSEARCH_THRESHOLD && forkRels[at] != rel) {
+                return false;
+            }
+        }
+        return false;
+    }
+
+    private int firstOf(int rel) {
+        if (forks <= BSEARCH_THRESHOLD) {
+            return 0;
+        }
+        int low = 0;
+        int high = forks;
+        while (low < high) {
+            int middle = low + high >>> 1;
+            if ((int) (forkOrder[middle] >> 32) < rel) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
     }
 }

@@ -2,6 +2,7 @@ package org.pgkernel.bufmgr;
 
 import static org.pgkernel.bufmgr.BufferState.TAG_VALID;
 
+import org.pgkernel.base.BufferTag;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.smgr.SmgrRelation;
 
@@ -12,7 +13,7 @@ import org.pgkernel.smgr.SmgrRelation;
  * <p>Always all {@code nbuffers}, never-used ones too: this is the reference whose cost is published. (PostgreSQL:
  * DropRelFileNodeBuffers, DropRelFileNodesAllBuffers, DropDatabaseBuffers, bufmgr.c.)
  */
-final class FullScanDropper implements RelationDropper {
+non-sealed class FullScanDropper implements RelationDropper {
     /** With more relations than this each tag is looked up by binary search. (PostgreSQL: RELS_BSEARCH_THRESHOLD.) */
     static final int BSEARCH_THRESHOLD = 20;
 
@@ -28,7 +29,7 @@ final class FullScanDropper implements RelationDropper {
 
     @Override
     public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
-        work.scanned = true;
+        begin(work);
         int spc = relation.spcOid();
         int db = relation.dbOid();
         int rel = relation.relNumber();
@@ -52,7 +53,7 @@ final class FullScanDropper implements RelationDropper {
         return descriptors.nextOfRelation(from, nbuffers, spc, db, rel);
     }
 
-    private boolean isFrom(int buffer, ForkNumber[] forks, int[] firstBlocks, int count) {
+    boolean isFrom(int buffer, ForkNumber[] forks, int[] firstBlocks, int count) {
         int fork = descriptors.fork(buffer);
         for (int i = 0; i < count; i++) {
             if (forks[i].ordinal() == fork && Integer.compareUnsigned(descriptors.block(buffer), firstBlocks[i]) >= 0) {
@@ -64,7 +65,7 @@ final class FullScanDropper implements RelationDropper {
 
     @Override
     public int dropRelations(SmgrRelation[] relations, int count, DropWork work) {
-        work.scanned = true;
+        begin(work);
         work.take(relations, count, count > BSEARCH_THRESHOLD);
         int dropped = 0;
         for (int buffer = next(0, nbuffers, work, count);
@@ -92,9 +93,9 @@ final class FullScanDropper implements RelationDropper {
                 : descriptors.nextOfSorted(from, end, work.spcs, work.dbs, work.rels, count);
     }
 
-    /** Every buffer of a database: under any strategy, as there is nothing to look up by. @return buffers dropped */
-    int dropDatabase(int db, DropWork work) {
-        work.scanned = true;
+    @Override
+    public int dropDatabase(int db, DropWork work) {
+        begin(work);
         int dropped = 0;
         for (int buffer = descriptors.nextOfDatabase(0, nbuffers, db);
                 buffer < nbuffers;
@@ -109,5 +110,15 @@ final class FullScanDropper implements RelationDropper {
             }
         }
         return dropped;
+    }
+
+    private void begin(DropWork work) {
+        work.ended(DropPath.FULL_SCAN, DropStopReason.SCAN_COMPLETE);
+        work.bytesScanned += (long) nbuffers * BufferTag.LENGTH;
+    }
+
+    @Override
+    public String explain(SmgrRelation relation) {
+        return "FULL_SCAN looks at " + nbuffers + " tags, " + (long) nbuffers * BufferTag.LENGTH + " bytes";
     }
 }

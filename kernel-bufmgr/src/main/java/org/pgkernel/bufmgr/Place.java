@@ -9,6 +9,10 @@ final class Place {
 
     private Place() {}
 
+    static String fork(int fork) {
+        return FORKS[fork];
+    }
+
     static String of(int spc, int db, int rel, int fork, int block) {
         return "rel=" + new RelFileLocator(spc, db, rel) + " fork=" + FORKS[fork] + " block=" + BlockNumber.toString(block);
     }

@@ -3,8 +3,10 @@ package org.pgkernel.bufmgr;
 import static org.pgkernel.bufmgr.BufferState.*;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.pgkernel.base.BufferTag;
 import org.pgkernel.base.RelFileLocator;
@@ -89,6 +91,88 @@ final class PoolInspection {
         require(!pool.table.anyLockHeld(), "BUF-1", "partition lock left", -1);
         checkChains(pool, tagged);
         pool.sweep.freeListLength();
+        checkTracker(pool);
+    }
+
+    /** What the strategy keeps is what a walk over all descriptors finds. */
+    private static void checkTracker(BufferPool pool) {
+        Map<String, List<Descriptor>> forks = new HashMap<>();
+        for (Descriptor d : descriptors(pool)) {
+            forks.computeIfAbsent(d.relation() + "/" + d.fork(), fork -> new ArrayList<>()).add(d);
+        }
+        switch (pool.tracker) {
+            case Untracked none -> {}
+            case ResidentForks resident -> checkCounts(pool, resident, forks);
+            case BufferLists lists -> checkLists(lists, forks);
+        }
+    }
+
+    private static void checkCounts(BufferPool pool, ResidentForks resident, Map<String, List<Descriptor>> forks) {
+        require(!resident.anyLockHeld(), "BUF-1", "lock of a fork or database left", -1);
+        require(resident.forks().size() == forks.size(), "BUF-9", "a fork without pages, or one that is not counted", -1);
+        require(resident.forks().entriesTouched() <= pool.nbuffers(), "BUF-9", "more forks than buffers", -1);
+        for (List<Descriptor> pages : forks.values()) {
+            Descriptor first = pages.getFirst();
+            RelFileLocator r = first.relation();
+            long residents = resident.residents(r.spcOid(), r.dbOid(), r.relNumber(), first.fork());
+            require(ResidentForks.pages(residents) == pages.size(), "BUF-9", "wrong count of a fork", first.buffer());
+            for (Descriptor d : pages) {
+                require(
+                        Integer.compareUnsigned(d.block(), ResidentForks.end(residents)) < 0,
+                        "BUF-9", "page past the end of its fork's pages", d.buffer());
+                require(
+                        resident.fingerprints().get(d.buffer())
+                                == resident.fingerprints().of(r.spcOid(), r.dbOid(), r.relNumber()),
+                        "BUF-11", "wrong fingerprint", d.buffer());
+            }
+        }
+        for (int buffer = 0; buffer < pool.nbuffers(); buffer++) {
+            require(
+                    (pool.descriptors.state(buffer) & TAG_VALID) != 0 || resident.fingerprints().get(buffer) == 0,
+                    "BUF-11", "fingerprint without a page", buffer);
+        }
+        Map<Integer, Set<String>> databases = new HashMap<>();
+        for (List<Descriptor> pages : forks.values()) {
+            Descriptor d = pages.getFirst();
+            databases.computeIfAbsent(d.relation().dbOid(), db -> new HashSet<>()).add(d.relation() + "/" + d.fork());
+        }
+        for (Map.Entry<Integer, Set<String>> database : databases.entrySet()) {
+            require(
+                    listed(resident, database.getKey()).equals(database.getValue()),
+                    "BUF-12", "list of database " + database.getKey() + " is not its forks", -1);
+        }
+    }
+
+    private static Set<String> listed(ResidentForks resident, int db) {
+        DropWork work = DropWork.begin();
+        resident.addDatabase(db, work);
+        Set<String> listed = new HashSet<>();
+        for (int i = 0; i < work.forks; i++) {
+            String fork = new RelFileLocator(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i]) + "/" + work.forkNumbers[i];
+            require(listed.add(fork), "BUF-12", "fork twice in its database's list", -1);
+        }
+        return listed;
+    }
+
+    private static void checkLists(BufferLists lists, Map<String, List<Descriptor>> forks) {
+        require(!lists.forks().anyLockHeld(), "BUF-1", "lock of a fork's list left", -1);
+        require(lists.forks().size() == forks.size(), "BUF-10", "a list without buffers, or a fork without a list", -1);
+        DropWork work = DropWork.begin();
+        for (List<Descriptor> pages : forks.values()) {
+            Descriptor first = pages.getFirst();
+            RelFileLocator r = first.relation();
+            int length = lists.copy(r.spcOid(), r.dbOid(), r.relNumber(), first.fork(), work);
+            Set<Integer> expected = new HashSet<>();
+            pages.forEach(d -> expected.add(d.buffer()));
+            Set<Integer> listed = new HashSet<>();
+            for (int i = 0; i < length; i++) {
+                listed.add(work.buffers[i]);
+            }
+            require(
+                    length == listed.size() && listed.equals(expected)
+                            && lists.isConsistent(r.spcOid(), r.dbOid(), r.relNumber(), first.fork()),
+                    "BUF-10", "list is not the fork's buffers", first.buffer());
+        }
     }
 
     private static void checkChains(BufferPool pool, int tagged) {

@@ -66,10 +66,15 @@ class DropTest {
                 assertFalse(Files.exists(f.file(r, ForkNumber.MAIN)));
                 assertEquals(1, f.readVersion(s, ForkNumber.MAIN, 5));
                 assertEquals(11, f.pool.dropStatistics().buffersDropped);
-                boolean lookup = strategy == DropStrategy.LOOKUP && inRecovery;
-                assertEquals(lookup ? 1 : 0, f.pool.dropStatistics().lookups);
-                assertEquals(lookup ? 0 : 1, f.pool.dropStatistics().fullScans);
-                assertEquals(lookup ? 11 : 0, f.pool.dropStatistics().probes);
+                boolean scan = strategy == DropStrategy.FULL_SCAN || strategy == DropStrategy.LOOKUP && !inRecovery;
+                boolean lookup = strategy == DropStrategy.LOOKUP && inRecovery || strategy == DropStrategy.ADAPTIVE;
+                assertEquals(1, f.pool.dropStatistics().calls);
+                assertEquals(lookup ? 1 : 0, f.pool.dropStatistics().lookups + f.pool.dropStatistics().fingerprintScans);
+                assertEquals(scan ? 1 : 0, f.pool.dropStatistics().fullScans);
+                assertEquals(strategy == DropStrategy.DLIST ? 1 : 0, f.pool.dropStatistics().listWalks);
+                if (strategy == DropStrategy.LOOKUP) {
+                    assertEquals(lookup ? 11 : 0, f.pool.dropStatistics().probes);
+                }
             }
         }
     }

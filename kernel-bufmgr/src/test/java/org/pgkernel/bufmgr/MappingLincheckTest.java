@@ -30,7 +30,8 @@ class MappingLincheckTest {
                 new ClockSweep(memory, descriptors, 16),
                 io,
                 content,
-                new PinWaiters(descriptors, content));
+                new PinWaiters(descriptors, content),
+                Untracked.INSTANCE);
 
         public Blocks() {
             MEMORY.register(this, memory::release);

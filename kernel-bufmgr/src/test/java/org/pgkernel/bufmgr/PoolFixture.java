@@ -51,6 +51,11 @@ final class PoolFixture implements AutoCloseable {
         return pool(nbuffers, checksums, strategy, OPEN_GATE);
     }
 
+    PoolFixture pool(BufferPoolOptions options, DropParts parts) {
+        pool = BufferPool.open(options, smgr, OPEN_GATE, parts);
+        return this;
+    }
+
     PoolFixture pool(int nbuffers, boolean checksums, DropStrategy strategy, DurabilityGate gate) {
         pool = BufferPool.open(nbuffers, smgr, gate, checksums, strategy);
         return this;

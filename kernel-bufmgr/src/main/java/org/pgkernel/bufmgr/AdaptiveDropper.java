@@ -1,0 +1,275 @@
+package org.pgkernel.bufmgr;
+
+import static org.pgkernel.bufmgr.BufferState.TAG_VALID;
+
+import org.pgkernel.base.BlockNumber;
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.smgr.SmgrRelation;
+
+/**
+ * Drops what {@link ResidentForks} says is there. Forks without pages are done at once. For the others together, whichever is estimated
+ * to be cheaper ({@link DropCosts}): lookups of every block from the first to drop to the end of the resident pages, or one scan of the
+ * fingerprints for all of them. Either stops as soon as as many pages were thrown away as the forks had.
+ *
+ * <p>When the scan would be cheaper but the pages are very few, a few blocks from the first on are looked up before: a fork
+ * read only in part is mostly read from its beginning (an index's metapage, a map's root). This costs a sixteenth of the scan at most.
+ *
+ * <p>No size is asked, so none can be wrong. Nothing is left afterwards because of one of these: as many buffers were thrown away as
+ * there were pages of the forks when the drop began, and none came since; every block below the end was looked up, and no page is at
+ * or past it; or every buffer in use was scanned. Sizes would add nothing: a right one is not below the end.
+ *
+ * <p>A truncation does not know how many of the fork's pages are past its first block: the count of the whole fork is its limit too, but
+ * it is reached only if nothing is to stay.
+ */
+non-sealed class AdaptiveDropper implements RelationDropper {
+    private final BufferDescriptors descriptors;
+    private final BufferAllocator allocator;
+    private final ClockSweep sweep;
+    private final ResidentForks resident;
+    private final Fingerprints fingerprints;
+    private final DropCosts costs;
+
+    AdaptiveDropper(
+            BufferDescriptors descriptors,
+            BufferAllocator allocator,
+            ClockSweep sweep,
+            ResidentForks resident,
+            DropCosts costs) {
+        this.descriptors = descriptors;
+        this.allocator = allocator;
+        this.sweep = sweep;
+        this.resident = resident;
+        this.fingerprints = resident.fingerprints();
+        this.costs = costs;
+    }
+
+    @Override
+    public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
+        for (int i = 0; i < count; i++) {
+            add(relation, forks[i].ordinal(), firstBlocks[i], work);
+        }
+        int dropped = drop(work);
+        for (int i = 0; i < count; i++) {
+            if (firstBlocks[i] != 0) { // of a fork dropped whole nothing is kept
+                resident.lowerEnd(
+                        relation.spcOid(),
+                        relation.dbOid(),
+                        relation.relNumber(),
+                        forks[i].ordinal(),
+                        firstBlocks[i]);
+            }
+        }
+        return dropped;
+    }
+
+    @Override
+    public int dropRelations(SmgrRelation[] relations, int count, DropWork work) {
+        for (int i = 0; i < count; i++) {
+            for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
+                add(relations[i], fork, 0, work);
+            }
+        }
+        return drop(work);
+    }
+
+    @Override
+    public int dropDatabase(int db, DropWork work) {
+        resident.addDatabase(db, work);
+        return drop(work);
+    }
+
+    private void add(SmgrRelation relation, int fork, int first, DropWork work) {
+        int spc = relation.spcOid();
+        int db = relation.dbOid();
+        int rel = relation.relNumber();
+        long residents = resident.residents(spc, db, rel, fork);
+        int end = ResidentForks.end(residents);
+        if (residents != 0 && Integer.compareUnsigned(first, end) < 0) {
+            work.addFork(spc, db, rel, fork, first, end, ResidentForks.pages(residents));
+        }
+    }
+
+    private int drop(DropWork work) {
+        if (work.forks == 0) {
+            work.reason = DropReason.COUNT_IS_ZERO;
+            return work.ended(DropPath.NOTHING_RESIDENT, DropStopReason.NOTHING_TO_DO);
+        }
+        long probes = 0;
+        long pages = 0;
+        int relations = 0;
+        for (int i = 0; i < work.forks; i++) {
+            probes += expectedProbes(work, i);
+            pages += work.left[i];
+            if (i == 0 || work.forkRels[i] != work.forkRels[i - 1]) {
+                relations++;
+            }
+        }
+        long scanNanos = costs.scan(sweep.highWater(), relations);
+        if (costs.lookups(probes) <= scanNanos) {
+            work.reason = DropReason.FEW_BLOCKS;
+            int dropped = lookUp(work, Long.MAX_VALUE);
+            return work.forks == 0 ? dropped : dropped + scan(work, DropReason.COUNT_NOT_REACHED);
+        }
+        long trial = costs.trialProbes(scanNanos);
+        if (pages > trial) {
+            return scan(work, DropReason.ABOVE_THRESHOLD);
+        }
+        work.reason = DropReason.FEW_BLOCKS;
+        int dropped = lookUp(work, Math.max(1, trial / work.forks));
+        return work.forks == 0 ? dropped : dropped + scan(work, DropReason.COUNT_NOT_REACHED);
+    }
+
+    /** Pages spread evenly over a fork that is dropped whole are all found a little before its end. */
+    private static long expectedProbes(DropWork work, int i) {
+        long blocks = BlockNumber.toLong(work.ends[i]) - BlockNumber.toLong(work.firsts[i]);
+        return work.firsts[i] == 0 ? blocks - blocks / (work.left[i] + 1L) : blocks;
+    }
+
+    /**
+     * Looks up the forks' blocks, {@code most} of each. Forks that have certainly no page left are taken out of the work.
+     *
+     * @return buffers dropped
+     */
+    private int lookUp(DropWork work, long most) {
+        work.ended(DropPath.LOOKUP, DropStopReason.RANGE_COVERED);
+        int dropped = 0;
+        int kept = 0;
+        for (int i = 0; i < work.forks; i++) {
+            long first = BlockNumber.toLong(work.firsts[i]);
+            long end = BlockNumber.toLong(work.ends[i]);
+            long limit = most < end - first ? first + most : end;
+            int before = work.left[i];
+            long next = lookUp(work, i, first, limit);
+            dropped += before - work.left[i];
+            if (next < end && work.left[i] == 0) {
+                work.stop = DropStopReason.COUNT_REACHED;
+            }
+            if (!isDone(work, i, next == end)) {
+                work.moveFork(i, kept++);
+            }
+        }
+        work.forks = kept;
+        return dropped;
+    }
+
+    /** @return the block after the last one looked up */
+    private long lookUp(DropWork work, int i, long first, long limit) {
+        int spc = work.forkSpcs[i];
+        int db = work.forkDbs[i];
+        int rel = work.forkRels[i];
+        int fork = work.forkNumbers[i];
+        long block = first;
+        while (block < limit && work.left[i] > 0) {
+            int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, limit - block);
+            if (batch > 1) {
+                allocator.touch(spc, db, rel, fork, (int) block, batch, work.heads);
+            }
+            for (int k = 0; k < batch && work.left[i] > 0; k++) {
+                work.probes++;
+                if (allocator.drop(spc, db, rel, fork, (int) block++)) {
+                    work.left[i]--;
+                }
+            }
+        }
+        return block;
+    }
+
+    /** What is left may have been evicted meanwhile. A truncation's pages end where the fork's did, whatever is left below. */
+    private boolean isDone(DropWork work, int i, boolean covered) {
+        if (work.left[i] == 0 || covered && work.firsts[i] != 0) {
+            return true;
+        }
+        long now = resident.residents(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i]);
+        return now == 0;
+    }
+
+    /** Scans for all forks in the work. @return buffers dropped */
+    private int scan(DropWork work, DropReason reason) {
+        work.reason = reason;
+        work.ended(DropPath.FINGERPRINT_SCAN, DropStopReason.SCAN_COMPLETE);
+        work.prepareScan(fingerprints);
+        long left = 0;
+        for (int i = 0; i < work.forks; i++) {
+            left += work.left[i];
+        }
+        int dropped = 0;
+        int end = sweep.highWater(); // buffers from here on have no page, or get one of another relation
+        int buffer = next(0, end, work);
+        while (buffer < end) {
+            if (dropIfVictim(buffer, work)) {
+                dropped++;
+                if (dropped == left) {
+                    buffer++;
+                    work.stop = buffer < end ? DropStopReason.COUNT_REACHED : DropStopReason.SCAN_COMPLETE;
+                    break;
+                }
+            }
+            buffer = next(buffer + 1, end, work);
+        }
+        work.bytesScanned += 2L * buffer;
+        return dropped;
+    }
+
+    private int next(int from, int end, DropWork work) {
+        return work.fingerprintCount == 1
+                ? fingerprints.next(from, end, work.fingerprints[0])
+                : fingerprints.nextOfSet(from, end, work.members, work.fingerprints, work.fingerprintCount);
+    }
+
+    private boolean dropIfVictim(int buffer, DropWork work) {
+        int state = descriptors.lockHeader(buffer);
+        if ((state & TAG_VALID) != 0 && isVictim(buffer, work)) {
+            return allocator.invalidate(buffer, state);
+        }
+        descriptors.unlockHeader(buffer, state);
+        return false;
+    }
+
+    /** Under the header lock. The fingerprint may be another relation's too, or late. */
+    boolean isVictim(int buffer, DropWork work) {
+        int spc = descriptors.spc(buffer);
+        int db = descriptors.db(buffer);
+        int rel = descriptors.rel(buffer);
+        int fork = work.forkOf(spc, db, rel, descriptors.fork(buffer));
+        if (fork >= 0) {
+            return Integer.compareUnsigned(descriptors.block(buffer), work.firsts[fork]) >= 0;
+        }
+        if (!work.hasRelation(spc, db, rel)) {
+            work.collisions++;
+        }
+        return false;
+    }
+
+    @Override
+    public String explain(SmgrRelation relation) {
+        DropWork work = DropWork.begin();
+        StringBuilder text = new StringBuilder("ADAPTIVE");
+        long probes = 0;
+        for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
+            add(relation, fork, 0, work);
+        }
+        if (work.forks == 0) {
+            return text.append(": nothing resident, nothing to do").toString();
+        }
+        for (int i = 0; i < work.forks; i++) {
+            probes += expectedProbes(work, i);
+            text.append(i == 0 ? ": " : ", ")
+                    .append(Place.fork(work.forkNumbers[i]))
+                    .append(" fork ")
+                    .append(work.left[i])
+                    .append(" resident below block ")
+                    .append(BlockNumber.toString(work.ends[i]));
+        }
+        long scanNanos = costs.scan(sweep.highWater(), 1);
+        return text.append("; about ")
+                .append(probes)
+                .append(" probes, ")
+                .append(costs.lookups(probes))
+                .append(" ns, against a fingerprint scan of ")
+                .append(2L * sweep.highWater())
+                .append(" bytes, ")
+                .append(scanNanos)
+                .append(costs.lookups(probes) <= scanNanos ? " ns: lookup" : " ns: fingerprint scan")
+                .toString();
+    }
+}

@@ -1,0 +1,30 @@
+package org.pgkernel.bufmgr;
+
+/** Puts a strategy together. Tests put faulty or narrower parts in the place of these. */
+class DropParts {
+    static final int FINGERPRINT_BITS = 16;
+
+    ResidencyTracker tracker(DropStrategy strategy, int nbuffers) {
+        return switch (strategy) {
+            case FULL_SCAN, LOOKUP -> Untracked.INSTANCE;
+            case DLIST -> new BufferLists(nbuffers);
+            case ADAPTIVE -> new ResidentForks(nbuffers, FINGERPRINT_BITS);
+        };
+    }
+
+    RelationDropper dropper(
+            BufferPoolOptions options,
+            ResidencyTracker tracker,
+            BufferDescriptors descriptors,
+            BufferAllocator allocator,
+            ClockSweep sweep) {
+        FullScanDropper scan = new FullScanDropper(descriptors, allocator, options.nbuffers());
+        return switch (options.strategy()) {
+            case FULL_SCAN -> scan;
+            case LOOKUP -> new LookupDropper(allocator, options.nbuffers() / options.lookupDivisor(), scan);
+            case DLIST -> new ListDropper(descriptors, allocator, (BufferLists) tracker, scan);
+            case ADAPTIVE -> new AdaptiveDropper(
+                    descriptors, allocator, sweep, (ResidentForks) tracker, new DropCosts(options.nbuffers()));
+        };
+    }
+}

@@ -1,0 +1,226 @@
+package org.pgkernel.bufmgr;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.BufferTag;
+
+/**
+ * The relation forks that have pages in the pool, each with a word for its user: a chained hash table whose entries keep their number
+ * while they live. An entry is made for a fork's first page and removed with its last, so there are never more than buffers.
+ *
+ * <pre>
+ *  entry   0          8      12     16     20     24        next   0          4
+ *          +----------+------+------+------+------+                +----------+
+ *          | word     | spc  | db   | rel  | fork |                | entry + 1|
+ *          +----------+------+------+------+------+                +----------+
+ *  bucket = hash &amp; (buckets - 1)     stripe = hash &amp; 127      heads[bucket] = entry + 1 or 0
+ * </pre>
+ *
+ * A chain is changed under its stripe's lock, and looked through under it ({@link #find}) or without ({@link #guess}): entries are
+ * reused, so a guess may be wrong or miss, and is confirmed by the word (see {@link ResidentForks}). Unused entries are numbered
+ * densely and reused last in, first out, so memory touched grows with the forks that were there at once, not with the pool.
+ */
+final class ForkTable {
+    static final int STRIPES = 128;
+    private static final int MOST_BUCKETS = 1 << 20;
+    private static final int ENTRY = 24;
+    private static final int SPC = 8;
+    private static final int DB = 12;
+    private static final int REL = 16;
+    private static final int FORK = 20;
+
+    /** A chain is hardly ever longer; a guess that got lost among reused entries stops here. */
+    private static final int GUESS_STEPS = 64;
+
+    private final int capacity;
+    private final int mask;
+    private final UnsafeBuffer entries;
+
+    /** Links of chains, and of the unused entries. */
+    private final UnsafeBuffer next;
+
+    private final UnsafeBuffer heads;
+    private final LockTable locks;
+
+    /** Entries from here on were never used. */
+    private final AtomicInteger highWater = new AtomicInteger();
+
+    /** First unused entry plus 1, or 0; above it a version, so that a late compare-and-set fails. */
+    private final AtomicLong unused = new AtomicLong();
+
+    ForkTable(NativeArrays memory, int nbuffers) {
+        capacity = nbuffers;
+        int buckets = Math.max(STRIPES, Math.min(MOST_BUCKETS, Integer.highestOneBit(nbuffers)));
+        mask = buckets - 1;
+        entries = memory.reserve((long) capacity * ENTRY);
+        next = memory.reserve((long) capacity * 4);
+        heads = memory.reserve((long) buckets * 4);
+        locks = new LockTable(
+                memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
+                PoolMemory.PARTITION_LOCK_SHIFT,
+                new WaitTable(STRIPES));
+    }
+
+    static int hash(int spc, int db, int rel, int fork) {
+        return BufferTag.hash(spc, db, rel, fork, 0);
+    }
+
+    void lock(int hash) {
+        locks.lockExclusive(hash & STRIPES - 1);
+    }
+
+    void unlock(int hash) {
+        locks.unlock(hash & STRIPES - 1);
+    }
+
+    /** True if the fork is certainly not here: its chain is empty. */
+    boolean isEmpty(int hash) {
+        return heads.getIntVolatile((hash & mask) << 2) == 0;
+    }
+
+    /** Under the stripe's lock. @return the fork's entry, or -1 */
+    int find(int hash, int spc, int db, int rel, int fork) {
+        assert locks.heldExclusivelyByMe(hash & STRIPES - 1) : "forks searched without the lock";
+        int entry = heads.getInt((hash & mask) << 2) - 1;
+        while (entry >= 0 && !isOf(entry, spc, db, rel, fork)) {
+            entry = next.getInt(entry << 2) - 1;
+        }
+        return entry;
+    }
+
+    /** Without a lock. @return an entry that looked like the fork's, or -1, which proves nothing */
+    int guess(int hash, int spc, int db, int rel, int fork) {
+        int entry = heads.getIntVolatile((hash & mask) << 2) - 1;
+        for (int steps = 0; entry >= 0 && steps < GUESS_STEPS; steps++) {
+            if (isOf(entry, spc, db, rel, fork)) {
+                return entry;
+            }
+            entry = next.getIntVolatile(entry << 2) - 1;
+        }
+        return -1;
+    }
+
+    /** Under the stripe's lock: a new entry for a fork that has none. Its word is what its last user left. */
+    int insert(int hash, int spc, int db, int rel, int fork) {
+        int entry = take();
+        int offset = entry * ENTRY;
+        entries.putInt(offset + SPC, spc);
+        entries.putInt(offset + DB, db);
+        entries.putInt(offset + REL, rel);
+        entries.putInt(offset + FORK, fork);
+        int head = (hash & mask) << 2;
+        next.putIntVolatile(entry << 2, heads.getInt(head));
+        heads.putIntVolatile(head, entry + 1);
+        return entry;
+    }
+
+    /** Under the stripe's lock: takes the entry out of its chain. {@link #free} it afterwards. */
+    void unlink(int hash, int entry) {
+        int after = next.getInt(entry << 2);
+        int head = (hash & mask) << 2;
+        int link = heads.getInt(head);
+        if (link == entry + 1) {
+            heads.putIntVolatile(head, after);
+            return;
+        }
+        int before = link - 1;
+        while ((link = next.getInt(before << 2)) != entry + 1) {
+            assert link != 0 : "fork not in its chain";
+            before = link - 1;
+        }
+        next.putIntVolatile(before << 2, after);
+    }
+
+    /** Under the stripe's lock: the entry may be used for another fork from now on. */
+    void free(int entry) {
+        for (; ; ) {
+            long top = unused.get();
+            next.putIntVolatile(entry << 2, (int) top);
+            if (unused.compareAndSet(top, version(top) | entry + 1)) {
+                return;
+            }
+        }
+    }
+
+    private int take() {
+        for (; ; ) {
+            long top = unused.get();
+            int entry = (int) top - 1;
+            if (entry < 0) {
+                int fresh = highWater.getAndIncrement();
+                assert fresh < capacity : "more forks than buffers";
+                return fresh;
+            }
+            if (unused.compareAndSet(top, version(top) | next.getIntVolatile(entry << 2))) {
+                return entry;
+            }
+        }
+    }
+
+    private static long version(long top) {
+        return (top >>> 32) + 1 << 32;
+    }
+
+    boolean isOf(int entry, int spc, int db, int rel, int fork) {
+        int offset = entry * ENTRY;
+        return entries.getInt(offset + REL) == rel
+                && entries.getInt(offset + FORK) == fork
+                && entries.getInt(offset + DB) == db
+                && entries.getInt(offset + SPC) == spc;
+    }
+
+    int spc(int entry) {
+        return entries.getInt(entry * ENTRY + SPC);
+    }
+
+    int db(int entry) {
+        return entries.getInt(entry * ENTRY + DB);
+    }
+
+    int rel(int entry) {
+        return entries.getInt(entry * ENTRY + REL);
+    }
+
+    int fork(int entry) {
+        return entries.getInt(entry * ENTRY + FORK);
+    }
+
+    long word(int entry) {
+        return entries.getLongVolatile(entry * ENTRY);
+    }
+
+    void word(int entry, long word) {
+        entries.putLongVolatile(entry * ENTRY, word);
+    }
+
+    boolean compareAndSetWord(int entry, long from, long to) {
+        return entries.compareAndSetLong(entry * ENTRY, from, to);
+    }
+
+    /** Forks that have an entry; for the inspection of a pool at rest. */
+    int size() {
+        int size = 0;
+        for (int bucket = 0; bucket <= mask; bucket++) {
+            for (int entry = heads.getInt(bucket << 2) - 1; entry >= 0; entry = next.getInt(entry << 2) - 1) {
+                size++;
+                assert size <= capacity : "loop in a chain of forks";
+            }
+        }
+        return size;
+    }
+
+    /** Entries ever in use at once, as far as memory tells; for the inspection. */
+    int entriesTouched() {
+        return highWater.get();
+    }
+
+    boolean anyLockHeld() {
+        for (int i = 0; i < STRIPES; i++) {
+            if (locks.isHeld(i)) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,297 @@
+package org.pgkernel.bufmgr;
+
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * ADAPTIVE's bookkeeping: for each relation fork with pages in the pool, how many there are and a block number that none of them
+ * reaches; the forks of each database in a list; and the buffers' {@link Fingerprints}.
+ *
+ * <p>The count is what a drop rests on: 0 proves that nothing is left. It is never too low, see {@link ResidencyTracker}. The end
+ * makes sizes unnecessary: whatever a file's size may be, or is believed to be, no page at or past the end is here. It rises when a
+ * page is mapped, falls when the fork is truncated, and goes with the entry when the last page goes.
+ *
+ * <pre>
+ *  word of an entry   63          32 31           0       ends     0        4    unsigned; no resident block is at or past it
+ *                     +-------------+--------------+               +--------+
+ *                     | generation  | pages        |               | block  |
+ *                     +-------------+--------------+               +--------+
+ * </pre>
+ *
+ * A count above 1 goes down, and one above 0 up, by one CAS without a lock. 0 to 1 and 1 to 0 happen under the stripe's lock, where
+ * the entry is put into its chain and its database's list, or taken out; going to 0 makes a new generation. So who has read a word, then
+ * found the fork's name in the entry, and whose CAS on that word succeeds, has counted the right fork: had the entry been reused in
+ * between, the generation would be another. And who has counted a page keeps the entry alive until that page is unmapped.
+ *
+ * <p>Locks: stripe of the fork, then stripe of the database; each rank after the mapping partitions. (Not in PostgreSQL.)
+ */
+non-sealed class ResidentForks implements ResidencyTracker {
+    private static final int DATABASE_LISTS = 4096;
+    private static final int DATABASE_STRIPES = 64;
+
+    private final NativeArrays memory = new NativeArrays();
+    private final ForkTable forks;
+    private final Fingerprints fingerprints;
+
+    /** By CAS: up by who has counted a page there, down under the stripe's lock. */
+    private final UnsafeBuffer ends;
+
+    /** Lists of a database's forks, hashed: entry + 1 or 0. Under the database's lock. */
+    private final UnsafeBuffer databaseHeads;
+
+    private final UnsafeBuffer databaseNext;
+    private final UnsafeBuffer databaseBefore;
+    private final LockTable databaseLocks;
+
+    /** @param fingerprintBits 16; tests take fewer, to have collisions */
+    ResidentForks(int nbuffers, int fingerprintBits) {
+        fingerprints = new Fingerprints(memory, nbuffers, fingerprintBits);
+        forks = new ForkTable(memory, nbuffers);
+        ends = memory.reserve((long) nbuffers * 4);
+        databaseHeads = memory.reserve(DATABASE_LISTS * 4);
+        databaseNext = memory.reserve((long) nbuffers * 4);
+        databaseBefore = memory.reserve((long) nbuffers * 4);
+        databaseLocks = new LockTable(
+                memory.reserve(DATABASE_STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
+                PoolMemory.PARTITION_LOCK_SHIFT,
+                new WaitTable(DATABASE_STRIPES));
+    }
+
+    Fingerprints fingerprints() {
+        return fingerprints;
+    }
+
+    ForkTable forks() {
+        return forks;
+    }
+
+    @Override
+    public void mapped(int buffer, int spc, int db, int rel, int fork, int block) {
+        fingerprints.set(buffer, spc, db, rel);
+        int hash = ForkTable.hash(spc, db, rel, fork);
+        int entry = forks.guess(hash, spc, db, rel, fork);
+        while (entry >= 0) {
+            long word = forks.word(entry);
+            if (pages(word) == 0 || !forks.isOf(entry, spc, db, rel, fork)) {
+                break;
+            }
+            if (forks.compareAndSetWord(entry, word, word + 1)) {
+                raiseEnd(entry, block + 1);
+                return;
+            }
+        }
+        countLocked(hash, spc, db, rel, fork, block);
+    }
+
+    private void countLocked(int hash, int spc, int db, int rel, int fork, int block) {
+        forks.lock(hash);
+        try {
+            int entry = forks.find(hash, spc, db, rel, fork);
+            if (entry >= 0) { // has a page at least, and keeps it while we hold the lock
+                add(entry, 1);
+                raiseEnd(entry, block + 1);
+                return;
+            }
+            entry = forks.insert(hash, spc, db, rel, fork);
+            ends.putIntVolatile(entry << 2, block + 1);
+            forks.word(entry, forks.word(entry) + 1);
+            enterDatabase(entry, db);
+        } finally {
+            forks.unlock(hash);
+        }
+    }
+
+    @Override
+    public void unmapped(int buffer, int spc, int db, int rel, int fork) {
+        fingerprints.clear(buffer);
+        int hash = ForkTable.hash(spc, db, rel, fork);
+        int entry = forks.guess(hash, spc, db, rel, fork);
+        while (entry >= 0) {
+            long word = forks.word(entry);
+            if (pages(word) <= 1 || !forks.isOf(entry, spc, db, rel, fork)) {
+                break;
+            }
+            if (forks.compareAndSetWord(entry, word, word - 1)) {
+                return;
+            }
+        }
+        discountLocked(hash, spc, db, rel, fork);
+    }
+
+    private void discountLocked(int hash, int spc, int db, int rel, int fork) {
+        forks.lock(hash);
+        try {
+            int entry = forks.find(hash, spc, db, rel, fork);
+            assert entry >= 0 : "BUF-9: page of a fork that was not counted";
+            for (; ; ) {
+                long word = forks.word(entry);
+                assert pages(word) > 0 : "BUF-9: fork without pages";
+                if (pages(word) > 1) {
+                    if (forks.compareAndSetWord(entry, word, word - 1)) {
+                        return;
+                    }
+                } else if (forks.compareAndSetWord(entry, word, generation(word) + 1 << 32)) {
+                    forks.unlink(hash, entry);
+                    leaveDatabase(entry, db);
+                    forks.free(entry);
+                    return;
+                }
+            }
+        } finally {
+            forks.unlock(hash);
+        }
+    }
+
+    private void add(int entry, int pages) {
+        long word;
+        do {
+            word = forks.word(entry);
+        } while (!forks.compareAndSetWord(entry, word, word + pages));
+    }
+
+    private void raiseEnd(int entry, int end) {
+        for (; ; ) {
+            int now = ends.getIntVolatile(entry << 2);
+            if (Integer.compareUnsigned(now, end) >= 0 || ends.compareAndSetInt(entry << 2, now, end)) {
+                return;
+            }
+        }
+    }
+
+    /**
+     * Pages of the fork and where they end: no more and no further than this, if nobody maps pages of it meanwhile.
+     *
+     * @return 0 when there are none; else as {@link #pages} and {@link #end} take it apart
+     */
+    long residents(int spc, int db, int rel, int fork) {
+        int hash = ForkTable.hash(spc, db, rel, fork);
+        if (forks.isEmpty(hash)) {
+            return 0;
+        }
+        int entry = forks.guess(hash, spc, db, rel, fork);
+        if (entry >= 0) {
+            long word = forks.word(entry);
+            if (pages(word) != 0 && forks.isOf(entry, spc, db, rel, fork)) {
+                int end = ends.getIntVolatile(entry << 2);
+                if (generation(forks.word(entry)) == generation(word)) {
+                    return pack(pages(word), end);
+                }
+            }
+        }
+        forks.lock(hash);
+        try {
+            entry = forks.find(hash, spc, db, rel, fork);
+            return entry < 0 ? 0 : pack(pages(forks.word(entry)), ends.getIntVolatile(entry << 2));
+        } finally {
+            forks.unlock(hash);
+        }
+    }
+
+    private static long pack(int pages, int end) {
+        return (long) end << 32 | pages;
+    }
+
+    /** Of a word, or of {@link #residents}. */
+    static int pages(long word) {
+        return (int) word;
+    }
+
+    /** Of {@link #residents}: unsigned. */
+    static int end(long residents) {
+        return (int) (residents >>> 32);
+    }
+
+    private static long generation(long word) {
+        return word >>> 32;
+    }
+
+    /** The fork was truncated and has no page at or past {@code end} (unsigned) any more. */
+    void lowerEnd(int spc, int db, int rel, int fork, int end) {
+        int hash = ForkTable.hash(spc, db, rel, fork);
+        forks.lock(hash);
+        try {
+            int entry = forks.find(hash, spc, db, rel, fork);
+            while (entry >= 0) {
+                int now = ends.getIntVolatile(entry << 2);
+                if (Integer.compareUnsigned(now, end) <= 0 || ends.compareAndSetInt(entry << 2, now, end)) {
+                    return;
+                }
+            }
+        } finally {
+            forks.unlock(hash);
+        }
+    }
+
+    /** Adds every fork of the database that has pages here to the drop's work, from its first block on. */
+    void addDatabase(int db, DropWork work) {
+        int list = listOf(db);
+        databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
+        try {
+            for (int entry = databaseHeads.getInt(list << 2) - 1;
+                    entry >= 0;
+                    entry = databaseNext.getInt(entry << 2) - 1) {
+                // Entries in a list keep their name; one whose last page has just gone has none to drop.
+                int pages = pages(forks.word(entry));
+                if (forks.db(entry) == db && pages > 0) {
+                    int end = ends.getIntVolatile(entry << 2);
+                    work.addFork(forks.spc(entry), db, forks.rel(entry), forks.fork(entry), 0, end, pages);
+                }
+            }
+        } finally {
+            databaseLocks.unlock(list & DATABASE_STRIPES - 1);
+        }
+    }
+
+    private static int listOf(int db) {
+        return (db * 0x9E3779B1 >>> 16 ^ db) & DATABASE_LISTS - 1;
+    }
+
+    private void enterDatabase(int entry, int db) {
+        int list = listOf(db);
+        databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
+        try {
+            int first = databaseHeads.getInt(list << 2);
+            databaseNext.putInt(entry << 2, first);
+            databaseBefore.putInt(entry << 2, 0);
+            if (first != 0) {
+                databaseBefore.putInt(first - 1 << 2, entry + 1);
+            }
+            databaseHeads.putInt(list << 2, entry + 1);
+        } finally {
+            databaseLocks.unlock(list & DATABASE_STRIPES - 1);
+        }
+    }
+
+    private void leaveDatabase(int entry, int db) {
+        int list = listOf(db);
+        databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
+        try {
+            int before = databaseBefore.getInt(entry << 2);
+            int after = databaseNext.getInt(entry << 2);
+            if (before != 0) {
+                databaseNext.putInt(before - 1 << 2, after);
+            } else {
+                databaseHeads.putInt(list << 2, after);
+            }
+            if (after != 0) {
+                databaseBefore.putInt(after - 1 << 2, before);
+            }
+        } finally {
+            databaseLocks.unlock(list & DATABASE_STRIPES - 1);
+        }
+    }
+
+    /** For the inspection. */
+    boolean anyLockHeld() {
+        for (int i = 0; i < DATABASE_STRIPES; i++) {
+            if (databaseLocks.isHeld(i)) {
+                return true;
+            }
+        }
+        return forks.anyLockHeld();
+    }
+
+    @Override
+    public void release() {
+        memory.release();
+    }
+}
