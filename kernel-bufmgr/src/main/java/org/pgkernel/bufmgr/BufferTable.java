@@ -86,7 +86,7 @@ final class BufferTable {
 
     /** The first buffer of the hash's bucket, or -1: read without a lock, so perhaps wrong. */
     int headHint(int hash) {
-        return heads.getInt((hash & mask) << 2) - 1;
+        return Math.max(-1, heads.getInt((hash & mask) << 2) - FIRST);
     }
 
     void insert(int hash, int buffer) {
