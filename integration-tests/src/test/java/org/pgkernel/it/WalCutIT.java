@@ -44,7 +44,7 @@ class WalCutIT {
                     case 1 -> record[0] + 1 + random.nextLong(record[1] - record[0] - 1);
                     default -> Math.max(record[1] & ~8191L, redo + 8192 & ~8191L);
                 };
-                check(cluster, lsn, "seed=" + seed + " cut=" + Lsn.format(lsn), i, 1 << 6 + random.nextInt(9), DropStrategy.values()[i % 2]);
+                check(cluster, lsn, "seed=" + seed + " cut=" + Lsn.format(lsn), i, 1 << 6 + random.nextInt(9), DropStrategy.values()[i % DropStrategy.values().length]);
             }
         }
     }

@@ -13,6 +13,7 @@ import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.bufmgr.BufferPoolOptions;
 import org.pgkernel.smgr.StorageManager;
 import org.pgkernel.smgr.SyncRequests;
 import org.pgkernel.wal.EndOfWal;
@@ -105,11 +106,13 @@ public final class Recovery implements AutoCloseable {
         smgr.inRecovery(true);
         pool =
                 BufferPool.open(
-                        options.sharedBuffers(),
+                        new BufferPoolOptions(
+                                options.sharedBuffers(),
+                                found.checksumsEnabled(),
+                                options.dropStrategy(),
+                                options.lookupDivisor()),
                         smgr,
-                        gate,
-                        found.checksumsEnabled(),
-                        options.dropStrategy());
+                        gate);
         try {
             pool.hintsAreLogged(found.checksumsEnabled() || found.walLogHints());
             RecoveryEnvironment environment =

@@ -1,6 +1,7 @@
 package org.pgkernel.recovery;
 
 import java.time.Clock;
+import org.pgkernel.bufmgr.BufferPoolOptions;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.smgr.SizePolicy;
 
@@ -9,6 +10,7 @@ import org.pgkernel.smgr.SizePolicy;
  *
  * @param sharedBuffers buffers of the pool, 8 KB each
  * @param dropStrategy how a dropped relation's buffers are found
+ * @param lookupDivisor the strategy LOOKUP probes when fewer than {@code sharedBuffers} divided by this many blocks are to be dropped
  * @param sizePolicy when a remembered fork size is proof
  * @param fullPageWrites what checkpoints say from the end of recovery on; null keeps what the WAL
  *     said last
@@ -18,7 +20,13 @@ import org.pgkernel.smgr.SizePolicy;
 public record RecoveryOptions(
         int sharedBuffers,
         DropStrategy dropStrategy,
+        int lookupDivisor,
         SizePolicy sizePolicy,
         Boolean fullPageWrites,
         ReplayListener listener,
-        Clock clock) {}
+        Clock clock) {
+    /** With PostgreSQL's lookup divisor. */
+    public RecoveryOptions(int sharedBuffers, DropStrategy dropStrategy, SizePolicy sizePolicy, Boolean fullPageWrites, ReplayListener listener, Clock clock) {
+        this(sharedBuffers, dropStrategy, BufferPoolOptions.DEFAULT_LOOKUP_DIVISOR, sizePolicy, fullPageWrites, listener, clock);
+    }
+}
