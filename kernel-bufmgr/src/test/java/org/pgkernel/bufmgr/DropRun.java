@@ -150,7 +150,7 @@ final class DropRun implements AutoCloseable {
             blocks = new ArrayList<>();
             model.put(key, blocks);
         }
-        int count = 1 + (step.number() % 4 == 0 ? step.number() : step.number() % 4);
+        int count = 1 + (step.number() % 3 == 0 ? step.number() : step.number() % 4);
         for (int i = 0; i < count; i++) {
             int b = f.pool.extend(relation, fork, true);
             assertEquals(blocks.size(), f.pool.block(b));

@@ -37,7 +37,7 @@ record DropStep(Kind kind, int relation, int fork, int number) {
         /** Evicts all pages of a fork, of every relation, but the first few. */
         EVICT_TAIL(4),
         /** Evicts all pages of a fork, of every relation, but the last. */
-        EVICT_BUT_LAST(3),
+        EVICT_BUT_LAST(5),
         /** Outside recovery: another process extends the file, so that remembered sizes are too small. */
         STALE_SIZE(1),
         /** A clean page far past the file's end, up to block 2^32 - 2. */

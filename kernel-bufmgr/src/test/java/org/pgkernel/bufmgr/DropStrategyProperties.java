@@ -42,7 +42,7 @@ class DropStrategyProperties {
     /** Small ones to have evictions, large ones to have lookups. */
     @Provide
     Arbitrary<Integer> pools() {
-        return Arbitraries.of(64, 64, 150, 256, 511, 1024, 4096);
+        return Arbitraries.of(64, 64, 64, 150, 256, 511, 1024, 4096);
     }
 
     /** 16 as in life; 2 so that relations collide. */
@@ -51,7 +51,7 @@ class DropStrategyProperties {
         return Arbitraries.of(2, 4, 16);
     }
 
-    @Property(tries = 120, edgeCases = EdgeCasesMode.NONE)
+    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
     void everyStrategyLeavesWhatTheFullScanLeaves(
             @ForAll("steps") List<DropStep> steps,
             @ForAll("pools") int nbuffers,
