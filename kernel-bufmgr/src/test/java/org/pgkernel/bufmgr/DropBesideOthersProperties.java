@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
 import net.jqwik.api.EdgeCasesMode;
@@ -29,8 +30,10 @@ class DropBesideOthersProperties {
     private static final int WORKERS = 3;
     private static final int BLOCKS = 90;
     private static final int OWN_DB = 9;
+    private static final int ROUNDS = 40;
 
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private final AtomicInteger operations = new AtomicInteger();
     private volatile boolean stop;
 
     @Property(tries = 24, edgeCases = EdgeCasesMode.NONE)
@@ -49,6 +52,9 @@ class DropBesideOthersProperties {
     }
 
     private void run(PoolFixture f, long seed) throws InterruptedException {
+        stop = false; // one instance serves all tries
+        failure.set(null);
+        operations.set(0);
         AtomicIntegerArray counts = new AtomicIntegerArray(2 * BLOCKS);
         SmgrRelation[] relations = {f.create(1, ForkNumber.MAIN, BLOCKS), f.create(2, ForkNumber.MAIN, BLOCKS)};
         List<Thread> threads = new ArrayList<>();
@@ -72,6 +78,7 @@ class DropBesideOthersProperties {
         if (failure.get() != null) {
             throw new AssertionError("the seed is fixed, the schedule is not", failure.get());
         }
+        assertTrue(operations.get() > ROUNDS, "too little happened: " + operations);
         PoolInspection.check(f.pool);
         assertEquals(0, f.pool.pinnedBuffers());
         for (int i = 0; i < 2 * BLOCKS; i++) {
@@ -109,13 +116,14 @@ class DropBesideOthersProperties {
             }
             f.pool.unlock(b);
             f.pool.release(b);
+            operations.incrementAndGet();
         }
     }
 
     /** Each round: one relation in a database of its own, of two forks, some pages evicted by the others by the time it is dropped. */
     private void drops(PoolFixture f, Random random) {
         ForkNumber[] forks = {ForkNumber.MAIN, ForkNumber.FSM};
-        for (int round = 0; round < 30 && !stop; round++) {
+        for (int round = 0; round < ROUNDS && !stop; round++) {
             SmgrRelation r = f.smgr.open(PoolFixture.SPC, OWN_DB, 100 + round);
             int[] sizes = {random.nextInt(30), random.nextInt(4)};
             for (int i = 0; i < 2; i++) {

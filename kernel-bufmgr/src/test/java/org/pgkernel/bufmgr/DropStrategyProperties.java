@@ -73,7 +73,8 @@ class DropStrategyProperties {
         occurs("fingerprint collision", adaptive.fingerprintCollisions > 0);
         occurs("count not reached after lookups", any(adaptive, null, DropReason.COUNT_NOT_REACHED, null));
         occurs("list walk", runs.get(DropStrategy.DLIST.ordinal()).f.pool.dropStatistics().listWalks > 0);
-        occurs("eviction by the clock", runs.getFirst().evicting());
+        Statistics.label("eviction by the clock").collect(runs.getFirst().evicting());
+        Statistics.label("eviction by the clock").coverage(c -> c.check(true).count(n -> n > 0));
     }
 
     private static void occurs(String decision, boolean occurred) {

@@ -6,7 +6,8 @@ import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
 import org.jetbrains.lincheck.datastructures.StressOptions;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.base.Page;
 
 /**
@@ -24,17 +25,26 @@ class MappingLincheckTest {
         private final BufferDescriptors descriptors = new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
         private final LockTable content = new LockTable(memory.contentLocks, 3, new WaitTable(4));
         private final BufferIo io = new BufferIo(descriptors, null, lsn -> {}, false, memory.blocks);
-        private final BufferAllocator allocator = new BufferAllocator(
-                descriptors,
-                new BufferTable(memory, descriptors, BufferTable.bucketsFor(16)),
-                new ClockSweep(memory, descriptors, 16),
-                io,
-                content,
-                new PinWaiters(descriptors, content),
-                Untracked.INSTANCE);
+        private final BufferAllocator allocator;
 
         public Blocks() {
-            MEMORY.register(this, memory::release);
+            this(Untracked.INSTANCE);
+        }
+
+        Blocks(ResidencyTracker tracker) {
+            allocator = new BufferAllocator(
+                    descriptors,
+                    new BufferTable(memory, descriptors, BufferTable.bucketsFor(16)),
+                    new ClockSweep(memory, descriptors, 16),
+                    io,
+                    content,
+                    new PinWaiters(descriptors, content),
+                    tracker);
+            PoolMemory blocks = memory;
+            MEMORY.register(this, () -> {
+                blocks.release();
+                tracker.release();
+            });
         }
 
         private int pin(int block) {
@@ -87,13 +97,30 @@ class MappingLincheckTest {
         }
     }
 
-    @Test
-    void blocksBehaveLikeVariables() {
+    @Param(name = "block", gen = IntGen.class, conf = "0:2")
+    @Param(name = "value", gen = IntGen.class, conf = "1:9")
+    public static class ListedBlocks extends Blocks {
+        public ListedBlocks() {
+            super(new BufferLists(16));
+        }
+    }
+
+    @Param(name = "block", gen = IntGen.class, conf = "0:2")
+    @Param(name = "value", gen = IntGen.class, conf = "1:9")
+    public static class CountedBlocks extends Blocks {
+        public CountedBlocks() {
+            super(new ResidentForks(16, 16));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {Blocks.class, ListedBlocks.class, CountedBlocks.class})
+    void blocksBehaveLikeVariables(Class<?> blocks) {
         new StressOptions()
-                .iterations(15)
-                .invocationsPerIteration(800)
+                .iterations(8)
+                .invocationsPerIteration(600)
                 .threads(3)
                 .actorsPerThread(3)
-                .check(Blocks.class);
+                .check(blocks);
     }
 }
