@@ -253,7 +253,7 @@ final class BufferAllocator {
 
     /**
      * Fetches what the next {@code count} probes will need into the cache, without locks, so that their misses overlap. Decides
-     * nothing. (The DESIGN's probes in batches.)
+     * nothing.
      */
     void touch(int spc, int db, int rel, int fork, int block, int count, int[] heads) {
         for (int i = 0; i < count; i++) {

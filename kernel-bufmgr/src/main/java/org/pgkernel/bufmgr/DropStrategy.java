@@ -1,6 +1,6 @@
 package org.pgkernel.bufmgr;
 
-/** How a relation's buffers are found when it is dropped or truncated; chosen when the pool is opened. (DESIGN: drop strategies.) */
+/** How a relation's buffers are found when it is dropped or truncated; chosen when the pool is opened. */
 public enum DropStrategy {
     /** Compares every buffer's tag. PostgreSQL up to 13. The reference. */
     FULL_SCAN,
