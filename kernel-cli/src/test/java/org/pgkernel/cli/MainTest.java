@@ -36,7 +36,7 @@ class MainTest {
                 List.of("repro", "--tables", "0"),
                 List.of("repro", "--tables", "many"),
                 List.of("repro", "--shared-buffers", "10gb"),
-                List.of("repro", "--strategy", "dlist"),
+                List.of("repro", "--strategy", "fastest"),
                 List.of("repro", "--operation", "drop"),
                 List.of("repro", "--toast", "perhaps"),
                 List.of("repro", "--base", "full"),

@@ -28,7 +28,7 @@ public final class ReproCommand implements Callable<Integer> {
     @Option(
             names = "--quick",
             description =
-                    "200 tables, 128MB, 10GB and 100GB, both strategies, one repetition: what the defaults are. About two minutes.")
+                    "200 tables, 128MB, 10GB and 100GB, all strategies, one repetition: what the defaults are. About two minutes.")
     private boolean quick;
 
     @Option(
