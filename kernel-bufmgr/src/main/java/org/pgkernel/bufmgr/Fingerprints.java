@@ -2,7 +2,6 @@ package org.pgkernel.bufmgr;
 
 import org.agrona.UnsafeApi;
 import org.agrona.concurrent.UnsafeBuffer;
-import org.pgkernel.base.BufferTag;
 
 /**
  * Two bytes a buffer that tell, but for collisions, which relation its page is of; 0 for a buffer without a page. Scanned instead of the
@@ -33,13 +32,21 @@ final class Fingerprints {
 
     /** From 1 to 65,535. */
     int of(int spc, int db, int rel) {
-        int hash = BufferTag.hash(spc, db, rel, 0, 0);
+        return of(ForkTable.relationHash(spc, db, rel));
+    }
+
+    private int of(int hash) {
         int fingerprint = (hash >>> 16 ^ hash) & mask;
         return fingerprint == 0 ? 1 : fingerprint;
     }
 
     void set(int buffer, int spc, int db, int rel) {
         array.putShort(buffer << 1, (short) of(spc, db, rel));
+    }
+
+    /** The same by {@link ForkTable#relationHash}. */
+    void set(int buffer, int relationHash) {
+        array.putShort(buffer << 1, (short) of(relationHash));
     }
 
     void clear(int buffer) {

@@ -63,7 +63,15 @@ final class ForkTable {
     }
 
     static int hash(int spc, int db, int rel, int fork) {
-        return BufferTag.hash(spc, db, rel, fork, 0);
+        return hash(relationHash(spc, db, rel), fork);
+    }
+
+    static int relationHash(int spc, int db, int rel) {
+        return BufferTag.hash(spc, db, rel, 0, 0);
+    }
+
+    static int hash(int relationHash, int fork) {
+        return relationHash + fork * 0x9E3779B1;
     }
 
     void lock(int hash) {

@@ -66,8 +66,9 @@ non-sealed class ResidentForks implements ResidencyTracker {
 
     @Override
     public void mapped(int buffer, int spc, int db, int rel, int fork, int block) {
-        fingerprints.set(buffer, spc, db, rel);
-        int hash = ForkTable.hash(spc, db, rel, fork);
+        int relationHash = ForkTable.relationHash(spc, db, rel);
+        fingerprints.set(buffer, relationHash);
+        int hash = ForkTable.hash(relationHash, fork);
         int entry = forks.guess(hash, spc, db, rel, fork);
         while (entry >= 0) {
             long word = forks.word(entry);
