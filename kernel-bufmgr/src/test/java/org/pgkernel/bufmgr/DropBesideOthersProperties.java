@@ -36,7 +36,7 @@ class DropBesideOthersProperties {
     private final AtomicInteger operations = new AtomicInteger();
     private volatile boolean stop;
 
-    @Property(tries = 24, edgeCases = EdgeCasesMode.NONE)
+    @Property(tries = 14, edgeCases = EdgeCasesMode.NONE)
     void dropsLeaveNothingAndTakeNothingElse(
             @ForAll DropStrategy strategy, @ForAll @IntRange(min = 24, max = 150) int nbuffers, @ForAll long seed)
             throws Exception {

@@ -51,7 +51,7 @@ class DropStrategyProperties {
         return Arbitraries.of(2, 4, 16);
     }
 
-    @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
+    @Property(tries = 130, edgeCases = EdgeCasesMode.NONE)
     void everyStrategyLeavesWhatTheFullScanLeaves(
             @ForAll("steps") List<DropStep> steps,
             @ForAll("pools") int nbuffers,
@@ -90,7 +90,7 @@ class DropStrategyProperties {
     }
 
     /** Pages past every size that anybody could know, up to block 2^32 - 2: LOOKUP misses them by its nature. */
-    @Property(tries = 50, edgeCases = EdgeCasesMode.NONE)
+    @Property(tries = 40, edgeCases = EdgeCasesMode.NONE)
     void strategiesWithoutSizesFindPagesPastTheEnd(
             @ForAll("stepsWithGhosts") List<DropStep> steps,
             @ForAll("pools") int nbuffers,

@@ -117,8 +117,8 @@ class MappingLincheckTest {
     @ValueSource(classes = {Blocks.class, ListedBlocks.class, CountedBlocks.class})
     void blocksBehaveLikeVariables(Class<?> blocks) {
         new StressOptions()
-                .iterations(8)
-                .invocationsPerIteration(600)
+                .iterations(5)
+                .invocationsPerIteration(500)
                 .threads(3)
                 .actorsPerThread(3)
                 .check(blocks);
