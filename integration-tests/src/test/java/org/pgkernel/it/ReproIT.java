@@ -19,8 +19,8 @@ class ReproIT {
             Path csv = work.resolve("figures.csv");
             assertEquals(0, Main.run("repro", "--tables", "4", "--shared-buffers", "128MB,256MB", "--csv", csv.toString()));
             List<String> lines = Files.readAllLines(csv);
-            // Three data sets, two pools, two strategies.
-            assertEquals(1 + 12, lines.size(), String.join("\n", lines));
+            // Three data sets, two pools, four strategies.
+            assertEquals(1 + 24, lines.size(), String.join("\n", lines));
             for (String line : lines.subList(1, lines.size())) {
                 String[] field = line.split(",");
                 assertTrue(Double.parseDouble(field[8]) > 0, line);
@@ -41,7 +41,7 @@ class ReproIT {
                 keep.toString()
             };
             assertEquals(0, Main.run(arguments));
-            assertEquals(1 + 4, Files.readAllLines(csv).size());
+            assertEquals(1 + 8, Files.readAllLines(csv).size());
             assertTrue(Files.isDirectory(keep.resolve("truncate-plain").resolve("standby-128MB-LOOKUP-1")), "--keep keeps");
             assertEquals(1, Main.run(arguments), "a directory that is not empty is never used");
         }

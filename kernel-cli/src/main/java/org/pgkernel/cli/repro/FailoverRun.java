@@ -1,6 +1,9 @@
 package org.pgkernel.cli.repro;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.pgkernel.bufmgr.DropDecision;
 import org.pgkernel.bufmgr.DropStatistics;
 import org.pgkernel.cli.UserException;
 import org.pgkernel.cluster.Cluster;
@@ -30,15 +33,13 @@ final class FailoverRun {
         double seconds;
         double dropSeconds;
         double checkpointSeconds;
-        long fullScans;
-        long lookups;
+        List<DropDecision> decisions;
         try (Standby standby = Cluster.openStandby(directory, options)) {
             if (!standby.replayTo(dataset.pauseLsn())) {
                 throw new UserException("the primary's WAL ended before the pause LSN");
             }
             DropStatistics drops = standby.dropStatistics();
-            long scansBefore = drops.fullScans;
-            long lookupsBefore = drops.lookups;
+            List<DropDecision> before = drops.decisions();
             long nanosBefore = drops.nanos;
             // Garbage of the load's replay is not part of the failover.
             System.gc();
@@ -47,8 +48,7 @@ final class FailoverRun {
             try (Cluster promoted = standby.promote()) {
                 seconds = (System.nanoTime() - began) / 1e9;
                 dropSeconds = (drops.nanos - nanosBefore) / 1e9;
-                fullScans = drops.fullScans - scansBefore;
-                lookups = drops.lookups - lookupsBefore;
+                decisions = since(before, drops.decisions());
                 checkpointSeconds = promoted.checkpoint() / 1e9;
             }
         }
@@ -62,9 +62,43 @@ final class FailoverRun {
                 seconds,
                 dropSeconds,
                 checkpointSeconds,
-                fullScans,
-                lookups,
+                decisions,
                 result.pages(),
                 result.differenceCount());
+    }
+
+    /** What was decided after the pause: totals only grow. */
+    static List<DropDecision> since(List<DropDecision> before, List<DropDecision> after) {
+        List<DropDecision> measured = new ArrayList<>();
+        for (DropDecision now : after) {
+            DropDecision then =
+                    before.stream()
+                            .filter(
+                                    d ->
+                                            d.kind() == now.kind()
+                                                    && d.path() == now.path()
+                                                    && d.reason() == now.reason()
+                                                    && d.stop() == now.stop())
+                            .findFirst()
+                            .orElse(null);
+            DropDecision grown = then == null ? now : minus(now, then);
+            if (grown.calls() > 0) {
+                measured.add(grown);
+            }
+        }
+        return measured;
+    }
+
+    private static DropDecision minus(DropDecision now, DropDecision then) {
+        return new DropDecision(
+                now.kind(),
+                now.path(),
+                now.reason(),
+                now.stop(),
+                now.calls() - then.calls(),
+                now.probes() - then.probes(),
+                now.bytesScanned() - then.bytesScanned(),
+                now.buffersDropped() - then.buffersDropped(),
+                now.nanos() - then.nanos());
     }
 }

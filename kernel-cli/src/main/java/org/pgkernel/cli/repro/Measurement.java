@@ -1,6 +1,8 @@
 package org.pgkernel.cli.repro;
 
+import java.util.List;
 import java.util.Locale;
+import org.pgkernel.bufmgr.DropDecision;
 
 /**
  * One run of a cell.
@@ -9,8 +11,7 @@ import java.util.Locale;
  * @param seconds resume until promoted
  * @param dropSeconds of these, spent in the pool's drop calls
  * @param checkpointSeconds the checkpoint that follows the promotion
- * @param fullScans drop calls that scanned all descriptors
- * @param lookups drop calls that probed the mapping table
+ * @param decisions how the drop calls of these seconds were decided
  * @param pagesCompared with PostgreSQL's recovery of the same data
  * @param pagesDifferent of these, pages (and files) that differ
  */
@@ -20,8 +21,7 @@ record Measurement(
         double seconds,
         double dropSeconds,
         double checkpointSeconds,
-        long fullScans,
-        long lookups,
+        List<DropDecision> decisions,
         long pagesCompared,
         long pagesDifferent) {
     static final String CSV_HEADER =

@@ -91,6 +91,11 @@ public final class ReproCommand implements Callable<Integer> {
     private List<Integer> postgres = List.of();
 
     @Option(
+            names = "--explain",
+            description = "Show how the drop calls of each cell were decided, and what that cost.")
+    private boolean explain;
+
+    @Option(
             names = "--keep",
             paramLabel = "DIR",
             description = "Keep data and directories there (must not exist or be empty).")
@@ -114,6 +119,10 @@ public final class ReproCommand implements Callable<Integer> {
         out.println();
         out.print(table.render());
         out.println();
+        if (explain) {
+            out.print(explanation(outcome.measurements()));
+            out.println();
+        }
         out.print(verdict(outcome));
         out.println("elapsed: " + Progress.elapsed(began));
         return outcome.pagesDifferent() == 0 ? 0 : 1;
@@ -175,6 +184,33 @@ public final class ReproCommand implements Callable<Integer> {
         if (!condition) {
             throw new IllegalArgumentException(message);
         }
+    }
+
+    /** A paragraph a cell: its drop calls by kind, path, reason and end. */
+    static String explanation(List<Measurement> measurements) {
+        StringBuilder text = new StringBuilder("drop decisions, resume until promoted\n");
+        for (Measurement m : measurements) {
+            Cell cell = m.cell();
+            text.append(
+                    String.format(
+                            Locale.ROOT,
+                            "%s%s %s %s, repetition %d%n",
+                            cell.operation().label(),
+                            cell.toast() ? " with TOAST" : " plain",
+                            cell.sharedBuffers(),
+                            cell.strategy(),
+                            m.repetition()));
+            m.decisions()
+                    .forEach(
+                            d ->
+                                    text.append(
+                                            String.format(
+                                                    Locale.ROOT,
+                                                    "  %s, %.1f us a call%n",
+                                                    d,
+                                                    d.nanos() / 1e3 / d.calls())));
+        }
+        return text.toString();
     }
 
     private static String verdict(Experiment.Outcome outcome) {

@@ -2,10 +2,14 @@ package org.pgkernel.cli.repro;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
+import org.pgkernel.bufmgr.DropDecision;
+import org.pgkernel.bufmgr.DropPath;
 import org.pgkernel.bufmgr.DropStrategy;
 
 /**
@@ -25,6 +29,8 @@ final class ResultTable {
         "us/table",
         "vs FULL_SCAN",
         "drop paths",
+        "probes",
+        "MB scanned",
         "checkpoint",
         "pages equal"
     };
@@ -64,12 +70,21 @@ final class ResultTable {
                             rows.add(row(runs, scan));
                         }
                     }
-                    for (RivalMeasurement rival : rivals) {
-                        if (groupOf(rival.operation(), rival.toast(), rival.sharedBuffers().text())
-                                .equals(key)) {
-                            rows.add(row(rival, scan));
-                        }
-                    }
+                    rivals.stream()
+                            .filter(
+                                    r ->
+                                            groupOf(
+                                                            r.operation(),
+                                                            r.toast(),
+                                                            r.sharedBuffers().text())
+                                                    .equals(key))
+                            .collect(
+                                    Collectors.groupingBy(
+                                            RivalMeasurement::name,
+                                            LinkedHashMap::new,
+                                            Collectors.toList()))
+                            .values()
+                            .forEach(runs -> rows.add(rivalRow(runs, scan)));
                 });
     }
 
@@ -111,30 +126,46 @@ final class ResultTable {
                 fixed(median(runs.stream().mapToDouble(Measurement::dropSeconds).toArray())),
                 scan,
                 paths(last),
+                Long.toString(last.decisions().stream().mapToLong(DropDecision::probes).sum()),
+                String.format(
+                        Locale.ROOT,
+                        "%.1f",
+                        last.decisions().stream().mapToLong(DropDecision::bytesScanned).sum()
+                                / 1e6),
                 fixed(median(runs.stream().mapToDouble(Measurement::checkpointSeconds).toArray())),
                 different == 0
                         ? compared + " of " + compared
                         : (compared - different) + " of " + compared + " !");
     }
 
-    private static String paths(Measurement m) {
-        if (m.fullScans() == 0) {
-            return m.lookups() + " lookups";
-        }
-        return m.lookups() == 0
-                ? m.fullScans() + " scans"
-                : m.fullScans() + " scans, " + m.lookups() + " lookups";
+    /** {@code 200 lookup}, or several with a comma: drop calls by path. */
+    static String paths(Measurement m) {
+        Map<DropPath, Long> calls = new EnumMap<>(DropPath.class);
+        m.decisions().forEach(d -> calls.merge(d.path(), d.calls(), Long::sum));
+        return calls.entrySet().stream()
+                .map(
+                        e ->
+                                e.getValue()
+                                        + " "
+                                        + e.getKey()
+                                                .name()
+                                                .toLowerCase(Locale.ROOT)
+                                                .replace('_', ' '))
+                .collect(Collectors.joining(", "));
     }
 
-    private String[] row(RivalMeasurement rival, double scan) {
+    private String[] rivalRow(List<RivalMeasurement> runs, double scan) {
+        RivalMeasurement rival = runs.getFirst();
         return head(
                 rival.operation(),
                 rival.toast(),
                 rival.sharedBuffers().text(),
                 rival.name(),
-                rival.seconds(),
+                median(runs.stream().mapToDouble(RivalMeasurement::seconds).toArray()),
                 "",
                 scan,
+                "",
+                "",
                 "",
                 "",
                 "judge");
@@ -149,6 +180,8 @@ final class ResultTable {
             String drops,
             double scan,
             String paths,
+            String probes,
+            String scanned,
             String checkpoint,
             String equal) {
         PublishedFigures.Figure figure = published.find(operation, sharedBuffers);
@@ -164,6 +197,8 @@ final class ResultTable {
             String.format(Locale.ROOT, "%.0f", seconds * 1e6 / tables),
             Double.isNaN(scan) ? "-" : String.format(Locale.ROOT, "%.3f", seconds / scan),
             paths,
+            probes,
+            scanned,
             checkpoint,
             equal
         };
@@ -185,7 +220,7 @@ final class ResultTable {
         for (int r = 0; r < rows.size(); r++) {
             String[] row = rows.get(r);
             for (int i = 0; i < row.length; i++) {
-                boolean left = r == 0 || i < 3 || i == 5 || i == 10 || i == 12;
+                boolean left = r == 0 || i < 3 || i == 5 || i == 10 || i == 14;
                 String pad = " ".repeat(widths[i] - row[i].length());
                 out.append(i == 0 ? "" : "  ").append(left ? row[i] + pad : pad + row[i]);
             }

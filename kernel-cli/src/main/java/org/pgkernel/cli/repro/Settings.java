@@ -108,8 +108,8 @@ record Settings(
                 for (DropStrategy strategy : strategies) {
                     boolean scanning =
                             strategy == DropStrategy.FULL_SCAN
-                                    || kind.toast()
-                                    || base == BaseKind.AFTER_LOAD;
+                                    || strategy == DropStrategy.LOOKUP
+                                            && (kind.toast() || base == BaseKind.AFTER_LOAD);
                     seconds += repetitions * (replay + (scanning ? scans : 0));
                 }
                 seconds += postgres.size() * repetitions * (5 + tables * 0.01 + scans);

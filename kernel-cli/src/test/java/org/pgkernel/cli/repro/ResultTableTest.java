@@ -5,6 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.pgkernel.bufmgr.DropDecision;
+import org.pgkernel.bufmgr.DropKind;
+import org.pgkernel.bufmgr.DropPath;
+import org.pgkernel.bufmgr.DropReason;
+import org.pgkernel.bufmgr.DropStopReason;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.cli.SharedBuffers;
 
@@ -19,10 +24,22 @@ class ResultTableTest {
                 seconds,
                 seconds / 2,
                 0.25,
-                scan ? 200 : 0,
-                scan ? 0 : 200,
+                List.of(decision(scan, 200)),
                 1000,
                 different);
+    }
+
+    private static DropDecision decision(boolean scan, long calls) {
+        return new DropDecision(
+                DropKind.RELATIONS,
+                scan ? DropPath.FULL_SCAN : DropPath.LOOKUP,
+                scan ? DropReason.ONLY_WAY : DropReason.FEW_BLOCKS,
+                scan ? DropStopReason.SCAN_COMPLETE : DropStopReason.RANGE_COVERED,
+                calls,
+                scan ? 0 : 7 * calls,
+                scan ? 1_000_000 * calls : 0,
+                7 * calls,
+                1_000_000);
     }
 
     private static String lineOf(String table, String who) {
@@ -53,10 +70,10 @@ class ResultTableTest {
                                 2)));
         String text = table.render();
         assertEquals(
-                "TRUNCATE|no|10GB|92.680|3.975|FULL_SCAN|4.000|2.000|20000|1.000|200 scans|0.250|1000 of 1000",
+                "TRUNCATE|no|10GB|92.680|3.975|FULL_SCAN|4.000|2.000|20000|1.000|200 full scan|0|200.0|0.250|1000 of 1000",
                 lineOf(text, "  FULL_SCAN"));
         assertEquals(
-                "TRUNCATE|no|10GB|92.680|3.975|LOOKUP|1.000|0.500|5000|0.250|200 lookups|0.250|3000 of 3000",
+                "TRUNCATE|no|10GB|92.680|3.975|LOOKUP|1.000|0.500|5000|0.250|200 lookup|1400|0.0|0.250|3000 of 3000",
                 lineOf(text, "LOOKUP"));
         assertTrue(lineOf(text, "PostgreSQL 15.7").contains("|2.000|10000|0.500|"), text);
     }
@@ -85,5 +102,25 @@ class ResultTableTest {
                 new PublishedFigures.Figure(82.443, 2.627),
                 published.find(Operation.VACUUM, "10GB"));
         assertEquals(null, published.find(Operation.VACUUM, "100GB"));
+    }
+
+    @Test
+    void onlyWhatWasDecidedAfterThePauseCounts() {
+        assertEquals(
+                List.of(decision(false, 3)),
+                FailoverRun.since(
+                                List.of(decision(true, 5), decision(false, 2)),
+                                List.of(decision(true, 5), decision(false, 5)))
+                        .stream()
+                        .map(d -> decision(d.path() == DropPath.FULL_SCAN, d.calls()))
+                        .toList());
+    }
+
+    @Test
+    void anExplanationNamesPathReasonAndEndOfEachClass() {
+        String text = ReproCommand.explanation(List.of(run(DropStrategy.LOOKUP, 1, 1, 0)));
+        assertTrue(text.contains("TRUNCATE plain 10GB LOOKUP, repetition 1"), text);
+        assertTrue(text.contains("relations: lookup (few blocks), range covered: 200 calls"), text);
+        assertTrue(text.contains("5.0 us a call"), text);
     }
 }
