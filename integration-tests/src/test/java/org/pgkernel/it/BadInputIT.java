@@ -39,7 +39,10 @@ import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.testkit.WalCut;
 import org.pgkernel.testkit.Workloads;
 
-/** A directory that cannot be recovered is refused in one sentence that says why, and nothing is written. */
+/**
+ * A directory that cannot be recovered is refused in one sentence that says why, and nothing is
+ * written.
+ */
 class BadInputIT {
     private static CrashedCluster cluster;
     private static String victim;
@@ -48,19 +51,31 @@ class BadInputIT {
     @BeforeAll
     static void crash() throws Exception {
         // Checksums, and no images: a damaged page is read, and seen to be damaged.
-        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), true, false, "off", "16MB");
-        cluster = CrashedCluster.make(settings, server -> {
-            try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
-                Workloads.load(connection, "victim_", 1, 1000, "varchar(20)");
-                victim = Workloads.text(connection, "select pg_relation_filepath('victim_0')");
-                statement.execute("vacuum victim_0");
-            }
-        }, Workloads::truncatePlain, server -> {
-            try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
-                statement.execute("update victim_0 set v_ch = 'changed' where id between 500 and 520");
-            }
-            Workloads.truncateWithToast(server);
-        });
+        var settings =
+                new CrashedCluster.Settings(PostgresBinaries.judge(), true, false, "off", "16MB");
+        cluster =
+                CrashedCluster.make(
+                        settings,
+                        server -> {
+                            try (var connection = server.connect("postgres");
+                                    var statement = connection.createStatement()) {
+                                Workloads.load(connection, "victim_", 1, 1000, "varchar(20)");
+                                victim =
+                                        Workloads.text(
+                                                connection,
+                                                "select pg_relation_filepath('victim_0')");
+                                statement.execute("vacuum victim_0");
+                            }
+                        },
+                        Workloads::truncatePlain,
+                        server -> {
+                            try (var connection = server.connect("postgres");
+                                    var statement = connection.createStatement()) {
+                                statement.execute(
+                                        "update victim_0 set v_ch = 'changed' where id between 500 and 520");
+                            }
+                            Workloads.truncateWithToast(server);
+                        });
     }
 
     @AfterAll
@@ -70,13 +85,15 @@ class BadInputIT {
 
     @Test
     void notACluster() {
-        assertRefused(directory -> {
-            try {
-                Files.delete(directory.resolve("PG_VERSION"));
-            } catch (IOException e) {
-                throw new AssertionError(e);
-            }
-        }, "PG_VERSION");
+        assertRefused(
+                directory -> {
+                    try {
+                        Files.delete(directory.resolve("PG_VERSION"));
+                    } catch (IOException e) {
+                        throw new AssertionError(e);
+                    }
+                },
+                "PG_VERSION");
         Path missing = cluster.work().resolve("missing");
         String message = assertThrows(KernelException.class, () -> recover(missing)).getMessage();
         assertTrue(message.contains("file=" + missing), message);
@@ -86,51 +103,92 @@ class BadInputIT {
     @Test
     void anotherMajorVersion() {
         assertRefused(directory -> write(directory.resolve("PG_VERSION"), "14\n"), "14");
-        assertRefused(directory -> control(directory, control -> control.setCatalogVersionNo(202107181)), "202107181");
-        assertRefused(directory -> control(directory, control -> control.setPgControlVersion(1700)), "1700");
+        assertRefused(
+                directory -> control(directory, control -> control.setCatalogVersionNo(202107181)),
+                "202107181");
+        assertRefused(
+                directory -> control(directory, control -> control.setPgControlVersion(1700)),
+                "1700");
     }
 
     @Test
     void anotherBlockOrSegmentSize() {
-        assertRefused(directory -> control(directory, control -> control.setBlockSize(16384)), "16384");
-        assertRefused(directory -> control(directory, control -> control.setXlogBlockSize(16384)), "16384");
-        assertRefused(directory -> control(directory, control -> control.setRelSegSize(65536)), "65536");
-        assertRefused(directory -> control(directory, control -> control.setXlogSegSize(48 << 20)), "" + (48 << 20));
+        assertRefused(
+                directory -> control(directory, control -> control.setBlockSize(16384)), "16384");
+        assertRefused(
+                directory -> control(directory, control -> control.setXlogBlockSize(16384)),
+                "16384");
+        assertRefused(
+                directory -> control(directory, control -> control.setRelSegSize(65536)), "65536");
+        assertRefused(
+                directory -> control(directory, control -> control.setXlogSegSize(48 << 20)),
+                "" + (48 << 20));
     }
 
-    /** Local WAL is read through first: nothing has changed when a type turns out not to be covered. */
+    /**
+     * Local WAL is read through first: nothing has changed when a type turns out not to be covered.
+     */
     @Test
     void recordTypeThatIsNotCoveredIsRefusedByNameAndPlace() throws Exception {
-        try (CrashedCluster other = CrashedCluster.make(cluster.settings(), server -> {}, Workloads::truncatePlain, server -> {
-            try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
-                statement.execute("create table words(w int[])");
-                statement.execute("insert into words select array[g, g + 1] from generate_series(1, 100) g");
-                statement.execute("create index on words using gin (w)");
-                statement.execute("insert into words select array[g, g + 1] from generate_series(1, 100) g");
-            }
-        })) {
+        try (CrashedCluster other =
+                CrashedCluster.make(
+                        cluster.settings(),
+                        server -> {},
+                        Workloads::truncatePlain,
+                        server -> {
+                            try (var connection = server.connect("postgres");
+                                    var statement = connection.createStatement()) {
+                                statement.execute("create table words(w int[])");
+                                statement.execute(
+                                        "insert into words select array[g, g + 1] from generate_series(1, 100) g");
+                                statement.execute("create index on words using gin (w)");
+                                statement.execute(
+                                        "insert into words select array[g, g + 1] from generate_series(1, 100) g");
+                            }
+                        })) {
             Path directory = other.copy("gin", CrashedCluster.Base.AT_CRASH);
             Map<String, String> before = snapshot(directory);
             KernelException e = assertThrows(KernelException.class, () -> recover(directory));
             assertOneSentence(e.getMessage());
-            assertTrue(e.getMessage().contains("Gin") && e.getMessage().matches(".*lsn=[0-9A-F]+/[0-9A-F]+.*"), e.getMessage());
+            assertTrue(
+                    e.getMessage().contains("Gin")
+                            && e.getMessage().matches(".*lsn=[0-9A-F]+/[0-9A-F]+.*"),
+                    e.getMessage());
             assertEquals(before, snapshot(directory), e.getMessage());
         }
     }
 
     @Test
     void preparedTransactionsAreRefusedByNameAndPlace() throws Exception {
-        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB", 16, Map.of("max_prepared_transactions", "5"));
-        try (CrashedCluster other = CrashedCluster.make(settings, server -> {}, server -> {
-            try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
-                statement.execute("begin; create table t(id int); prepare transaction 'a'");
-            }
-        }, server -> {})) {
+        var settings =
+                new CrashedCluster.Settings(
+                        PostgresBinaries.judge(),
+                        false,
+                        true,
+                        "off",
+                        "16MB",
+                        16,
+                        Map.of("max_prepared_transactions", "5"));
+        try (CrashedCluster other =
+                CrashedCluster.make(
+                        settings,
+                        server -> {},
+                        server -> {
+                            try (var connection = server.connect("postgres");
+                                    var statement = connection.createStatement()) {
+                                statement.execute(
+                                        "begin; create table t(id int); prepare transaction 'a'");
+                            }
+                        },
+                        server -> {})) {
             Path directory = other.copy("prepared", CrashedCluster.Base.AT_CRASH);
             Map<String, String> before = snapshot(directory);
             KernelException e = assertThrows(KernelException.class, () -> recover(directory));
             assertOneSentence(e.getMessage());
-            assertTrue(e.getMessage().contains("Transaction/PREPARE") && e.getMessage().contains("lsn="), e.getMessage());
+            assertTrue(
+                    e.getMessage().contains("Transaction/PREPARE")
+                            && e.getMessage().contains("lsn="),
+                    e.getMessage());
             assertEquals(before, snapshot(directory), e.getMessage());
         }
     }
@@ -139,17 +197,22 @@ class BadInputIT {
     @Test
     void aServerThatCameAndWentWhileTheWalWasReadIsNoticed() throws Exception {
         Path directory = cluster.copy("overtaken", CrashedCluster.Base.AT_CRASH);
-        ForwardingDisk disk = new ForwardingDisk(new PosixDisk()) {
-            @Override
-            public DiskFile create(String path) {
-                if (path.endsWith("postmaster.pid")) {
-                    PostgresServer.recover(cluster.settings().binaries(), directory, Map.of());
-                }
-                return super.create(path);
-            }
-        };
+        ForwardingDisk disk =
+                new ForwardingDisk(new PosixDisk()) {
+                    @Override
+                    public DiskFile create(String path) {
+                        if (path.endsWith("postmaster.pid")) {
+                            PostgresServer.recover(
+                                    cluster.settings().binaries(), directory, Map.of());
+                        }
+                        return super.create(path);
+                    }
+                };
         ClusterOptions options = ClusterOptions.defaults().withDisk(disk);
-        KernelException e = assertThrows(KernelException.class, () -> Cluster.openForCrashRecovery(directory, options).close());
+        KernelException e =
+                assertThrows(
+                        KernelException.class,
+                        () -> Cluster.openForCrashRecovery(directory, options).close());
         assertOneSentence(e.getMessage());
         assertTrue(e.getMessage().contains("another process"), e.getMessage());
         assertFalse(Files.exists(directory.resolve("postmaster.pid")), "the lock is given back");
@@ -160,47 +223,70 @@ class BadInputIT {
     @Test
     void damagedControlFile() {
         assertRefused(directory -> flip(directory.resolve("global/pg_control"), 130), "pg_control");
-        assertRefused(directory -> truncate(directory.resolve("global/pg_control"), 100), "pg_control");
-        assertRefused(directory -> {
-            try {
-                Files.delete(directory.resolve("global/pg_control"));
-            } catch (IOException e) {
-                throw new AssertionError(e);
-            }
-        }, "pg_control");
+        assertRefused(
+                directory -> truncate(directory.resolve("global/pg_control"), 100), "pg_control");
+        assertRefused(
+                directory -> {
+                    try {
+                        Files.delete(directory.resolve("global/pg_control"));
+                    } catch (IOException e) {
+                        throw new AssertionError(e);
+                    }
+                },
+                "pg_control");
     }
 
     @Test
     void withoutWalFromTheRedoPoint() {
-        assertRefused(directory -> {
-            try {
-                for (Path segment : WalCut.segments(directory.resolve("pg_wal"))) {
-                    Files.delete(segment);
-                }
-            } catch (IOException e) {
-                throw new AssertionError(e);
-            }
-        }, "lsn=");
-        long redo = ControlFile.read(new PosixDisk(), cluster.copy("redo", CrashedCluster.Base.AT_CHECKPOINT).toString()).checkPointRedo();
-        assertRefused(directory -> {
-            try {
-                Path segment = WalCut.segments(directory.resolve("pg_wal")).stream().filter(file -> WalCut.segmentNumber(file) == redo / (16 << 20)).findFirst().orElseThrow();
-                try (RandomAccessFile file = new RandomAccessFile(segment.toFile(), "rw")) {
-                    file.seek(redo % (16 << 20));
-                    file.write(new byte[(int) Math.min(4096, (16 << 20) - redo % (16 << 20))]);
-                }
-            } catch (IOException e) {
-                throw new AssertionError(e);
-            }
-        }, "lsn=");
+        assertRefused(
+                directory -> {
+                    try {
+                        for (Path segment : WalCut.segments(directory.resolve("pg_wal"))) {
+                            Files.delete(segment);
+                        }
+                    } catch (IOException e) {
+                        throw new AssertionError(e);
+                    }
+                },
+                "lsn=");
+        long redo =
+                ControlFile.read(
+                                new PosixDisk(),
+                                cluster.copy("redo", CrashedCluster.Base.AT_CHECKPOINT).toString())
+                        .checkPointRedo();
+        assertRefused(
+                directory -> {
+                    try {
+                        Path segment =
+                                WalCut.segments(directory.resolve("pg_wal")).stream()
+                                        .filter(
+                                                file ->
+                                                        WalCut.segmentNumber(file)
+                                                                == redo / (16 << 20))
+                                        .findFirst()
+                                        .orElseThrow();
+                        try (RandomAccessFile file = new RandomAccessFile(segment.toFile(), "rw")) {
+                            file.seek(redo % (16 << 20));
+                            file.write(
+                                    new byte[(int) Math.min(4096, (16 << 20) - redo % (16 << 20))]);
+                        }
+                    } catch (IOException e) {
+                        throw new AssertionError(e);
+                    }
+                },
+                "lsn=");
     }
 
     @Test
     void aLiveServersDirectory() throws Exception {
         Path directory = cluster.copy("live", CrashedCluster.Base.AT_CRASH);
-        try (PostgresServer server = PostgresServer.builder(cluster.settings().binaries(), directory).settings(cluster.settings().asMap()).start()) {
+        try (PostgresServer server =
+                PostgresServer.builder(cluster.settings().binaries(), directory)
+                        .settings(cluster.settings().asMap())
+                        .start()) {
             Map<String, String> before = snapshot(directory);
-            String message = assertThrows(KernelException.class, () -> recover(directory)).getMessage();
+            String message =
+                    assertThrows(KernelException.class, () -> recover(directory)).getMessage();
             assertTrue(message.contains("postmaster.pid"), message);
             assertTrue(message.contains(Long.toString(server.pid())), message);
             assertEquals(before, snapshot(directory));
@@ -212,12 +298,17 @@ class BadInputIT {
         Path directory = cluster.copy("stale", CrashedCluster.Base.AT_CRASH);
         Process dead = new ProcessBuilder("true").start();
         dead.waitFor();
-        write(directory.resolve("postmaster.pid"), dead.pid() + "\n" + directory + "\n1700000000\n5432\n/tmp\n\n\n");
+        write(
+                directory.resolve("postmaster.pid"),
+                dead.pid() + "\n" + directory + "\n1700000000\n5432\n/tmp\n\n\n");
         recover(directory);
         assertFalse(Files.exists(directory.resolve("postmaster.pid")));
     }
 
-    /** All before the record that met the damaged page stays applied, nothing after it is; after a repair the same call goes on. */
+    /**
+     * All before the record that met the damaged page stays applied, nothing after it is; after a
+     * repair the same call goes on.
+     */
     @Test
     void damagedPageInTheMiddleOfRedo() throws Exception {
         Path directory = cluster.copy("damaged", CrashedCluster.Base.AT_CHECKPOINT);
@@ -227,7 +318,10 @@ class BadInputIT {
         DamagedDataException e = assertThrows(DamagedDataException.class, () -> recover(directory));
         assertOneSentence(e.getMessage());
         String number = victim.substring(victim.lastIndexOf('/') + 1);
-        assertTrue(e.getMessage().contains("rel=1663/5/" + number) && e.getMessage().contains("block="), e.getMessage());
+        assertTrue(
+                e.getMessage().contains("rel=1663/5/" + number)
+                        && e.getMessage().contains("block="),
+                e.getMessage());
         Matcher matcher = Pattern.compile("lsn=([0-9A-F]+/[0-9A-F]+)").matcher(e.getMessage());
         assertTrue(matcher.find(), e.getMessage());
         long stopped = Lsn.parse(matcher.group(1));
@@ -237,16 +331,27 @@ class BadInputIT {
         Path judged = cluster.copyCutAt("damaged-judged", stopped);
         PostgresServer.recover(cluster.settings().binaries(), judged, cluster.settings().asMap());
         ClusterComparison.Result result = ClusterComparison.compare(judged, directory, true);
-        List<ClusterComparison.Difference> unexpected = result.differences().stream()
-                .filter(difference -> difference.file().startsWith("base/") || difference.file().startsWith("global/"))
-                .filter(difference -> !difference.file().equals(victim) || difference.block() < 0 || difference.offset() != 8092 && difference.offset() != 8).toList();
+        List<ClusterComparison.Difference> unexpected =
+                result.differences().stream()
+                        .filter(
+                                difference ->
+                                        difference.file().startsWith("base/")
+                                                || difference.file().startsWith("global/"))
+                        .filter(
+                                difference ->
+                                        !difference.file().equals(victim)
+                                                || difference.block() < 0
+                                                || difference.offset() != 8092
+                                                        && difference.offset() != 8)
+                        .toList();
         assertEquals(List.of(), unexpected);
 
         for (int candidate = 0; candidate < 6; candidate++) {
             flip(directory.resolve(victim), candidate * 8192L + 8092);
         }
         Path left = cluster.copy("repaired-judged", CrashedCluster.Base.AT_CHECKPOINT);
-        EqualPages.check(cluster, left, directory, KernelRecovery.of(cluster, 4096, DropStrategy.LOOKUP));
+        EqualPages.check(
+                cluster, left, directory, KernelRecovery.of(cluster, 4096, DropStrategy.LOOKUP));
         EqualPages.inspect(cluster, directory);
     }
 
@@ -274,7 +379,9 @@ class BadInputIT {
     }
 
     private void assertRefused(Consumer<Path> damage, String expected) {
-        Path directory = cluster.copy("bad-" + copies++ + "-" + System.nanoTime(), CrashedCluster.Base.AT_CRASH);
+        Path directory =
+                cluster.copy(
+                        "bad-" + copies++ + "-" + System.nanoTime(), CrashedCluster.Base.AT_CRASH);
         damage.accept(directory);
         Map<String, String> before = snapshot(directory);
         KernelException e = assertThrows(KernelException.class, () -> recover(directory));
@@ -304,7 +411,13 @@ class BadInputIT {
                 if (Files.isRegularFile(file)) {
                     var crc = new java.util.zip.CRC32C();
                     crc.update(Files.readAllBytes(file));
-                    all.put(key, Files.size(file) + " " + Files.getLastModifiedTime(file) + " " + crc.getValue());
+                    all.put(
+                            key,
+                            Files.size(file)
+                                    + " "
+                                    + Files.getLastModifiedTime(file)
+                                    + " "
+                                    + crc.getValue());
                 } else {
                     all.put(key, "directory");
                 }

@@ -17,13 +17,29 @@ import org.pgkernel.testkit.WorkDirectory;
 import org.pgkernel.testkit.Workloads;
 
 /**
- * What a real PostgreSQL leaves behind when it is killed, in two forms: the directory as the crash left it, whose pages may be newer than
- * the redo point, and the directory as it was at the last checkpoint with all the WAL written since, which can be cut anywhere.
+ * What a real PostgreSQL leaves behind when it is killed, in two forms: the directory as the crash
+ * left it, whose pages may be newer than the redo point, and the directory as it was at the last
+ * checkpoint with all the WAL written since, which can be cut anywhere.
  */
 final class CrashedCluster implements AutoCloseable {
-    /** Under which settings the primary ran; recovery by PostgreSQL uses the same, or it would log a change of parameters. */
-    record Settings(PostgresBinaries binaries, boolean checksums, boolean fullPageWrites, String walCompression, String sharedBuffers, int walSegmentMegabytes, Map<String, String> more) {
-        Settings(PostgresBinaries binaries, boolean checksums, boolean fullPageWrites, String walCompression, String sharedBuffers) {
+    /**
+     * Under which settings the primary ran; recovery by PostgreSQL uses the same, or it would log a
+     * change of parameters.
+     */
+    record Settings(
+            PostgresBinaries binaries,
+            boolean checksums,
+            boolean fullPageWrites,
+            String walCompression,
+            String sharedBuffers,
+            int walSegmentMegabytes,
+            Map<String, String> more) {
+        Settings(
+                PostgresBinaries binaries,
+                boolean checksums,
+                boolean fullPageWrites,
+                String walCompression,
+                String sharedBuffers) {
             this(binaries, checksums, fullPageWrites, walCompression, sharedBuffers, 16, Map.of());
         }
 
@@ -54,7 +70,8 @@ final class CrashedCluster implements AutoCloseable {
     private final Path checkpointed;
     private final long pauseLsn;
 
-    private CrashedCluster(WorkDirectory work, Settings settings, Path crashed, Path checkpointed, long pauseLsn) {
+    private CrashedCluster(
+            WorkDirectory work, Settings settings, Path crashed, Path checkpointed, long pauseLsn) {
         this.work = work;
         this.settings = settings;
         this.crashed = crashed;
@@ -63,25 +80,43 @@ final class CrashedCluster implements AutoCloseable {
     }
 
     /**
-     * Runs a primary: {@code before}, CHECKPOINT, {@code first}, the pause LSN is noted, {@code second}, SIGKILL.
+     * Runs a primary: {@code before}, CHECKPOINT, {@code first}, the pause LSN is noted, {@code
+     * second}, SIGKILL.
      *
      * @param before what is on disk at the redo point
      */
-    static CrashedCluster make(Settings settings, Workloads.Workload before, Workloads.Workload first, Workloads.Workload second) throws SQLException {
+    static CrashedCluster make(
+            Settings settings,
+            Workloads.Workload before,
+            Workloads.Workload first,
+            Workloads.Workload second)
+            throws SQLException {
         WorkDirectory work = WorkDirectory.create("pgkernel-it");
         try {
             Path crashed = work.resolve("crashed");
             Path checkpointed = work.resolve("checkpointed");
-            ClusterCopy.copy(Templates.of(settings.binaries(), settings.checksums(), settings.walSegmentMegabytes()), crashed);
+            ClusterCopy.copy(
+                    Templates.of(
+                            settings.binaries(),
+                            settings.checksums(),
+                            settings.walSegmentMegabytes()),
+                    crashed);
             long pauseLsn;
-            try (PostgresServer server = PostgresServer.builder(settings.binaries(), crashed).settings(settings.asMap()).connectable().start()) {
+            try (PostgresServer server =
+                    PostgresServer.builder(settings.binaries(), crashed)
+                            .settings(settings.asMap())
+                            .connectable()
+                            .start()) {
                 before.run(server);
                 execute(server, "checkpoint");
                 // Nothing writes now: autovacuum is off and nobody is connected.
                 ClusterCopy.copy(crashed, checkpointed, List.of("postmaster.pid", "pg_wal/*"));
                 first.run(server);
                 try (Connection connection = server.connect("postgres")) {
-                    pauseLsn = Lsn.parse(Workloads.text(connection, "select pg_current_wal_insert_lsn()"));
+                    pauseLsn =
+                            Lsn.parse(
+                                    Workloads.text(
+                                            connection, "select pg_current_wal_insert_lsn()"));
                 }
                 second.run(server);
                 // A commit flushes everything before it.
@@ -101,7 +136,8 @@ final class CrashedCluster implements AutoCloseable {
     }
 
     private static void execute(PostgresServer server, String sql) throws SQLException {
-        try (Connection connection = server.connect("postgres"); Statement statement = connection.createStatement()) {
+        try (Connection connection = server.connect("postgres");
+                Statement statement = connection.createStatement()) {
             statement.execute(sql);
         }
     }

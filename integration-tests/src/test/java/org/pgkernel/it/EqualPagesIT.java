@@ -22,29 +22,71 @@ import org.pgkernel.testkit.PostgresInspection;
 import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.testkit.Workloads;
 
-/** Crash recovery by the kernel and by PostgreSQL 15.7 from copies of one directory end in the same bytes, nothing masked. */
+/**
+ * Crash recovery by the kernel and by PostgreSQL 15.7 from copies of one directory end in the same
+ * bytes, nothing masked.
+ */
 class EqualPagesIT {
     private static final boolean FULL = "full".equals(System.getProperty("pgkernel.matrix"));
 
-    /** Which directory is recovered (all, in the full matrix), the primary's settings, and what the kernel recovers with. */
-    record Case(CrashedCluster.Base base, boolean checksums, boolean fullPageWrites, String walCompression, int sharedBuffers, DropStrategy strategy) {
+    /**
+     * Which directory is recovered (all, in the full matrix), the primary's settings, and what the
+     * kernel recovers with.
+     */
+    record Case(
+            CrashedCluster.Base base,
+            boolean checksums,
+            boolean fullPageWrites,
+            String walCompression,
+            int sharedBuffers,
+            DropStrategy strategy) {
         CrashedCluster.Settings settings() {
-            // A small pool on the primary: many pages reach the disk before the crash, newer than the redo point.
-            return new CrashedCluster.Settings(PostgresBinaries.judge(), checksums, fullPageWrites, walCompression, "2MB");
+            // A small pool on the primary: many pages reach the disk before the crash, newer than
+            // the redo point.
+            return new CrashedCluster.Settings(
+                    PostgresBinaries.judge(), checksums, fullPageWrites, walCompression, "2MB");
         }
 
         @Override
         public String toString() {
-            return base + " checksums=" + checksums + " full_page_writes=" + fullPageWrites + " wal_compression=" + walCompression + " buffers=" + sharedBuffers + " " + strategy;
+            return base
+                    + " checksums="
+                    + checksums
+                    + " full_page_writes="
+                    + fullPageWrites
+                    + " wal_compression="
+                    + walCompression
+                    + " buffers="
+                    + sharedBuffers
+                    + " "
+                    + strategy;
         }
     }
 
     static Stream<Case> cases() {
         if (!FULL) {
             return Stream.of(
-                    new Case(CrashedCluster.Base.AT_CRASH, true, true, "pglz", 16384, DropStrategy.LOOKUP),
-                    new Case(CrashedCluster.Base.AT_CHECKPOINT, false, false, "off", 1024, DropStrategy.LOOKUP),
-                    new Case(CrashedCluster.Base.AT_CRASH, true, false, "off", 65536, DropStrategy.FULL_SCAN));
+                    new Case(
+                            CrashedCluster.Base.AT_CRASH,
+                            true,
+                            true,
+                            "pglz",
+                            16384,
+                            DropStrategy.LOOKUP),
+                    new Case(
+                            CrashedCluster.Base.AT_CHECKPOINT,
+                            false,
+                            false,
+                            "off",
+                            1024,
+                            DropStrategy.LOOKUP),
+                    new Case(
+                            CrashedCluster.Base.AT_CRASH,
+                            true,
+                            false,
+                            "off",
+                            65536,
+                            DropStrategy.FULL_SCAN));
         }
         List<Case> all = new ArrayList<>();
         for (boolean checksums : new boolean[] {true, false}) {
@@ -52,7 +94,14 @@ class EqualPagesIT {
                 for (String compression : new String[] {"off", "pglz"}) {
                     for (int buffers : new int[] {256, 16384, 1_310_720}) {
                         for (DropStrategy strategy : DropStrategy.values()) {
-                            all.add(new Case(CrashedCluster.Base.AT_CRASH, checksums, images, compression, buffers, strategy));
+                            all.add(
+                                    new Case(
+                                            CrashedCluster.Base.AT_CRASH,
+                                            checksums,
+                                            images,
+                                            compression,
+                                            buffers,
+                                            strategy));
                         }
                     }
                 }
@@ -64,9 +113,16 @@ class EqualPagesIT {
     @ParameterizedTest
     @MethodSource("cases")
     void kernelAndPostgresRecoverToEqualPages(Case given) throws Exception {
-        try (CrashedCluster cluster = CrashedCluster.make(given.settings(), EqualPagesIT::old, EqualPagesIT::first, EqualPagesIT::second)) {
-            KernelRecovery kernel = KernelRecovery.of(cluster, given.sharedBuffers(), given.strategy());
-            for (CrashedCluster.Base base : FULL ? List.of(CrashedCluster.Base.values()) : List.of(given.base())) {
+        try (CrashedCluster cluster =
+                CrashedCluster.make(
+                        given.settings(),
+                        EqualPagesIT::old,
+                        EqualPagesIT::first,
+                        EqualPagesIT::second)) {
+            KernelRecovery kernel =
+                    KernelRecovery.of(cluster, given.sharedBuffers(), given.strategy());
+            for (CrashedCluster.Base base :
+                    FULL ? List.of(CrashedCluster.Base.values()) : List.of(given.base())) {
                 Path right = cluster.copy("kernel-" + base, base);
                 EqualPages.check(cluster, cluster.copy("postgres-" + base, base), right, kernel);
                 checkRows(EqualPages.inspect(cluster, right), true);
@@ -75,23 +131,31 @@ class EqualPagesIT {
                 return;
             }
             Path right = cluster.copyCutAt("kernel-cut", cluster.pauseLsn());
-            EqualPages.check(cluster, cluster.copyCutAt("postgres-cut", cluster.pauseLsn()), right, kernel);
+            EqualPages.check(
+                    cluster, cluster.copyCutAt("postgres-cut", cluster.pauseLsn()), right, kernel);
             checkRows(EqualPages.inspect(cluster, right), false);
         }
     }
 
-    /** The embedded 15.7 knows neither lz4 nor zstd; an installed PostgreSQL 15 judges these, free space maps under checksums left out. */
+    /**
+     * The embedded 15.7 knows neither lz4 nor zstd; an installed PostgreSQL 15 judges these, free
+     * space maps under checksums left out.
+     */
     @ParameterizedTest
     @MethodSource("compressions")
-    void imagesCompressedWithLz4AndZstdAreRestoredAsAnInstalledPostgresDoes(String compression) throws Exception {
+    void imagesCompressedWithLz4AndZstdAreRestoredAsAnInstalledPostgresDoes(String compression)
+            throws Exception {
         Optional<PostgresBinaries> installed = PostgresBinaries.installed(15);
         assumeTrue(installed.isPresent(), "no PostgreSQL 15 is installed");
         var settings = new CrashedCluster.Settings(installed.get(), true, true, compression, "2MB");
         // No multixacts: the later minor releases differ there.
-        try (CrashedCluster cluster = CrashedCluster.make(settings, Workloads::deleteAndVacuum, Workloads::tpcb, Workloads::btree)) {
+        try (CrashedCluster cluster =
+                CrashedCluster.make(
+                        settings, Workloads::deleteAndVacuum, Workloads::tpcb, Workloads::btree)) {
             KernelRecovery kernel = KernelRecovery.of(cluster, 16384, DropStrategy.LOOKUP);
             Path right = cluster.copy("kernel", CrashedCluster.Base.AT_CRASH);
-            EqualPages.check(cluster, cluster.copy("postgres", CrashedCluster.Base.AT_CRASH), right, kernel);
+            EqualPages.check(
+                    cluster, cluster.copy("postgres", CrashedCluster.Base.AT_CRASH), right, kernel);
             EqualPages.inspect(cluster, right);
         }
     }
@@ -103,19 +167,39 @@ class EqualPagesIT {
     @ParameterizedTest
     @ValueSource(ints = {1, 64})
     void walSegmentsOfAnotherSizeAreReadAndWritten(int megabytes) throws Exception {
-        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB", megabytes, Map.of());
-        try (CrashedCluster cluster = CrashedCluster.make(settings, server -> {}, Workloads::truncateWithToast, Workloads::deleteAndVacuum)) {
+        var settings =
+                new CrashedCluster.Settings(
+                        PostgresBinaries.judge(), false, true, "off", "16MB", megabytes, Map.of());
+        try (CrashedCluster cluster =
+                CrashedCluster.make(
+                        settings,
+                        server -> {},
+                        Workloads::truncateWithToast,
+                        Workloads::deleteAndVacuum)) {
             Path right = cluster.copy("kernel", CrashedCluster.Base.AT_CHECKPOINT);
-            EqualPages.check(cluster, cluster.copy("postgres", CrashedCluster.Base.AT_CHECKPOINT), right, KernelRecovery.of(cluster, 4096, DropStrategy.LOOKUP));
+            EqualPages.check(
+                    cluster,
+                    cluster.copy("postgres", CrashedCluster.Base.AT_CHECKPOINT),
+                    right,
+                    KernelRecovery.of(cluster, 4096, DropStrategy.LOOKUP));
             EqualPages.inspect(cluster, right);
         }
     }
 
-    /** Recovered twice is recovered once: the second time there is nothing to redo, and no page changes. */
+    /**
+     * Recovered twice is recovered once: the second time there is nothing to redo, and no page
+     * changes.
+     */
     @Test
     void recoveredDirectoryOpensAgainWithoutRedo() throws Exception {
-        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB");
-        try (CrashedCluster cluster = CrashedCluster.make(settings, server -> {}, Workloads::transactions, Workloads::truncatePlain)) {
+        var settings =
+                new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB");
+        try (CrashedCluster cluster =
+                CrashedCluster.make(
+                        settings,
+                        server -> {},
+                        Workloads::transactions,
+                        Workloads::truncatePlain)) {
             KernelRecovery kernel = KernelRecovery.of(cluster, 4096, DropStrategy.LOOKUP);
             Path once = cluster.copy("once", CrashedCluster.Base.AT_CRASH);
             assertTrue(kernel.recover(once).records() > 0);
@@ -132,7 +216,8 @@ class EqualPagesIT {
 
     /** On disk at the redo point, changed after it. */
     private static void old(PostgresServer server) throws SQLException {
-        try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
+        try (var connection = server.connect("postgres");
+                var statement = connection.createStatement()) {
             Workloads.load(connection, "old_", 4, 800, "varchar");
             statement.execute("create index old_0_id on old_0 (id)");
             statement.execute("vacuum freeze old_0, old_1");
@@ -144,7 +229,8 @@ class EqualPagesIT {
         Workloads.truncateWithToast(server);
         Workloads.deleteAndVacuum(server);
         Workloads.rowLocks(server);
-        try (var connection = server.connect("postgres"); var statement = connection.createStatement()) {
+        try (var connection = server.connect("postgres");
+                var statement = connection.createStatement()) {
             statement.execute("update old_0 set v_ch = 'changed' where id % 10 = 0");
             statement.execute("truncate old_2");
             statement.execute("delete from old_1 where id > 400");

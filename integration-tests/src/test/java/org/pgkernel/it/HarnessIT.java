@@ -20,12 +20,15 @@ import org.pgkernel.testkit.Workloads;
 class HarnessIT {
     @Test
     void postgresRecoversToEqualPagesAtTwoPoolSizesAndOnePlantedByteIsFound() throws Exception {
-        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "128MB");
-        try (CrashedCluster cluster = CrashedCluster.make(settings, server -> {}, Workloads::everything, server -> {})) {
+        var settings =
+                new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "128MB");
+        try (CrashedCluster cluster =
+                CrashedCluster.make(settings, server -> {}, Workloads::everything, server -> {})) {
             for (CrashedCluster.Base base : CrashedCluster.Base.values()) {
                 Path left = cluster.copy("left-" + base, base);
                 Path right = cluster.copy("right-" + base, base);
-                String log = PostgresServer.recover(settings.binaries(), left, with(settings, "1MB"));
+                String log =
+                        PostgresServer.recover(settings.binaries(), left, with(settings, "1MB"));
                 assertTrue(log.contains("redo done"), log);
                 PostgresServer.recover(settings.binaries(), right, with(settings, "512MB"));
                 ClusterComparison.Result result = ClusterComparison.compare(left, right);
@@ -33,7 +36,8 @@ class HarnessIT {
                 assertTrue(result.pages() > 3000, result.describe());
 
                 if (base == CrashedCluster.Base.AT_CHECKPOINT) {
-                    try (RandomAccessFile file = new RandomAccessFile(right.resolve("base/5/1259").toFile(), "rw")) {
+                    try (RandomAccessFile file =
+                            new RandomAccessFile(right.resolve("base/5/1259").toFile(), "rw")) {
                         file.seek(5 * 8192 + 4000);
                         int old = file.read();
                         file.seek(5 * 8192 + 4000);
@@ -44,19 +48,22 @@ class HarnessIT {
                     assertEquals("base/5/1259", planted.differences().getFirst().file());
                     assertEquals(5, planted.differences().getFirst().block());
                 }
-                PostgresInspection.Report report = PostgresInspection.inspect(settings.binaries(), left, settings.asMap());
+                PostgresInspection.Report report =
+                        PostgresInspection.inspect(settings.binaries(), left, settings.asMap());
                 assertEquals(List.of(), report.complaints());
                 assertEquals("0 0", report.tables().get("postgres.public.plain_0"));
                 assertTrue(report.tables().get("postgres.public.plain_5").startsWith("500 "));
             }
             Path left = cluster.copyCutAt("left-cut", cluster.pauseLsn());
             PostgresServer.recover(settings.binaries(), left, settings.asMap());
-            PostgresInspection.Report report = PostgresInspection.inspect(settings.binaries(), left, settings.asMap());
+            PostgresInspection.Report report =
+                    PostgresInspection.inspect(settings.binaries(), left, settings.asMap());
             assertFalse(report.tables().containsKey("postgres.public.last_commit"));
         }
     }
 
-    private static Map<String, String> with(CrashedCluster.Settings settings, String sharedBuffers) {
+    private static Map<String, String> with(
+            CrashedCluster.Settings settings, String sharedBuffers) {
         Map<String, String> map = new LinkedHashMap<>(settings.asMap());
         map.put("shared_buffers", sharedBuffers);
         return map;

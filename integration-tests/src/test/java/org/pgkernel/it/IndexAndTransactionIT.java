@@ -27,7 +27,10 @@ import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 
-/** Every B-tree, sequence, subtransaction and multixact record type, replayed by us and by PostgreSQL to equal bytes. */
+/**
+ * Every B-tree, sequence, subtransaction and multixact record type, replayed by us and by
+ * PostgreSQL to equal bytes.
+ */
 class IndexAndTransactionIT {
     /** What the workload must have logged, or the comparison proves nothing. */
     private static final List<String> EXPECTED =
@@ -109,8 +112,7 @@ class IndexAndTransactionIT {
         }
         TreeMap<String, Integer> types = new TreeMap<>();
         try (WalReader reader =
-                new WalReader(
-                        disk, directory + "/pg_wal", TimelineHistory.of(1), 16 << 20, 0)) {
+                new WalReader(disk, directory + "/pg_wal", TimelineHistory.of(1), 16 << 20, 0)) {
             reader.begin(control.checkPointRedo());
             for (WalRecord record = reader.next(); record != null; record = reader.next()) {
                 ResourceManager manager = managers[record.rmid()];
@@ -124,7 +126,8 @@ class IndexAndTransactionIT {
     static void btree(PostgresServer server) throws SQLException {
         try (Connection connection = server.connect("postgres");
                 Statement statement = connection.createStatement()) {
-            // Posting lists: few keys, built by single inserts, thinned out, and filled again in between.
+            // Posting lists: few keys, built by single inserts, thinned out, and filled again in
+            // between.
             statement.execute("create table dup(k int, v text, w int)");
             statement.execute("create index dup_k on dup(k)");
             statement.execute("create index dup_v on dup(v)");
@@ -138,19 +141,23 @@ class IndexAndTransactionIT {
             statement.execute("create table churn(id int primary key, k int, n int)");
             statement.execute("create index churn_n on churn(n)");
             statement.execute("create index churn_k on churn(k)");
-            statement.execute("insert into churn select g, g % 5, 0 from generate_series(1, 300) g");
+            statement.execute(
+                    "insert into churn select g, g % 5, 0 from generate_series(1, 300) g");
             for (int i = 0; i < 60; i++) {
                 statement.execute("update churn set n = n + 1");
             }
             // Killed items in posting lists.
             statement.execute("create table killed(k int, w int)");
             statement.execute("create index killed_k on killed(k)");
-            statement.execute("insert into killed select g % 50, g from generate_series(1, 8000) g");
+            statement.execute(
+                    "insert into killed select g % 50, g from generate_series(1, 8000) g");
             statement.execute("delete from killed where w % 2 = 0");
             statement.execute("set enable_seqscan = off; set enable_bitmapscan = off");
             statement.execute("select count(w) from killed where k between 0 and 49");
-            statement.execute("insert into killed select g % 50, g from generate_series(1, 8000) g");
-            // Deep trees of wide keys, emptied from the left, the right and the middle; then used again.
+            statement.execute(
+                    "insert into killed select g % 50, g from generate_series(1, 8000) g");
+            // Deep trees of wide keys, emptied from the left, the right and the middle; then used
+            // again.
             statement.execute("create table wide(id int, k text)");
             statement.execute("alter table wide alter k set storage plain");
             statement.execute("create index wide_k on wide(k) with (deduplicate_items = off)");
@@ -185,7 +192,8 @@ class IndexAndTransactionIT {
                 Statement statement = connection.createStatement();
                 Statement second = other.createStatement()) {
             statement.execute("create table sub(id int)");
-            // More subtransactions than a page of pg_xact or pg_subtrans holds, a third of them rolled back.
+            // More subtransactions than a page of pg_xact or pg_subtrans holds, a third of them
+            // rolled back.
             statement.execute(
                     "do $$ begin for i in 1..40000 loop begin insert into sub values (i);"
                             + " if i % 3 = 0 then raise exception 'x'; end if;"

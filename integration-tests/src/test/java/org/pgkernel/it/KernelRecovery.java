@@ -12,7 +12,10 @@ record KernelRecovery(int sharedBuffers, DropStrategy strategy, boolean fullPage
     }
 
     ClusterOptions options() {
-        return ClusterOptions.defaults().withSharedBuffers(sharedBuffers).withDropStrategy(strategy).withFullPageWrites(fullPageWrites);
+        return ClusterOptions.defaults()
+                .withSharedBuffers(sharedBuffers)
+                .withDropStrategy(strategy)
+                .withFullPageWrites(fullPageWrites);
     }
 
     Cluster.Report recover(Path dataDirectory) {

@@ -35,7 +35,9 @@ import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 
-/** A redo that is wrong on purpose must not pass the comparison: or the comparison proves nothing. */
+/**
+ * A redo that is wrong on purpose must not pass the comparison: or the comparison proves nothing.
+ */
 class MutantRedoIT {
     private static final int HEAP2 = 9;
     private static final int HEAP = 10;
@@ -58,8 +60,14 @@ class MutantRedoIT {
 
     @BeforeAll
     static void crash() throws Exception {
-        var settings = new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB");
-        cluster = CrashedCluster.make(settings, server -> {}, Workloads::deleteAndVacuum, Workloads::transactions);
+        var settings =
+                new CrashedCluster.Settings(PostgresBinaries.judge(), false, true, "off", "16MB");
+        cluster =
+                CrashedCluster.make(
+                        settings,
+                        server -> {},
+                        Workloads::deleteAndVacuum,
+                        Workloads::transactions);
         judged = cluster.copy("postgres", CrashedCluster.Base.AT_CHECKPOINT);
         redo = ControlFile.read(new PosixDisk(), judged.toString()).checkPointRedo();
         PostgresServer.recover(settings.binaries(), judged, settings.asMap());
@@ -79,33 +87,43 @@ class MutantRedoIT {
 
     @Test
     void oneFlippedByteOfOnePageIsFound() throws Exception {
-        ClusterComparison.Result result = recover("byte", last(HEAP, XLOG_HEAP_INSERT), (real, record, context) -> {
-            real.redo(record, context);
-            change(record, context, Page.SIZE - 1, 0x40);
-        });
+        ClusterComparison.Result result =
+                recover(
+                        "byte",
+                        last(HEAP, XLOG_HEAP_INSERT),
+                        (real, record, context) -> {
+                            real.redo(record, context);
+                            change(record, context, Page.SIZE - 1, 0x40);
+                        });
         assertOnlyDifference(result, Page.SIZE - 1);
     }
 
     @Test
     void oneHintBitIsFound() throws Exception {
         int[] offset = new int[1];
-        ClusterComparison.Result result = recover("hint", last(HEAP, XLOG_HEAP_INSERT), (real, record, context) -> {
-            real.redo(record, context);
-            int buffer = read(record, context);
-            UnsafeBuffer page = new UnsafeBuffer(0, 0);
-            context.pool().wrap(buffer, page);
-            // HEAP_XMIN_COMMITTED of the first tuple, in the upper byte of t_infomask.
-            offset[0] = Page.lpOffset(Page.itemId(page, 1)) + 21;
-            context.pool().release(buffer);
-            change(record, context, offset[0], 0x01);
-        });
+        ClusterComparison.Result result =
+                recover(
+                        "hint",
+                        last(HEAP, XLOG_HEAP_INSERT),
+                        (real, record, context) -> {
+                            real.redo(record, context);
+                            int buffer = read(record, context);
+                            UnsafeBuffer page = new UnsafeBuffer(0, 0);
+                            context.pool().wrap(buffer, page);
+                            // HEAP_XMIN_COMMITTED of the first tuple, in the upper byte of
+                            // t_infomask.
+                            offset[0] = Page.lpOffset(Page.itemId(page, 1)) + 21;
+                            context.pool().release(buffer);
+                            change(record, context, offset[0], 0x01);
+                        });
         assertOnlyDifference(result, offset[0]);
         assertEquals("hint bits", result.differences().getFirst().reason());
     }
 
     @Test
     void oneSkippedRecordIsFound() throws Exception {
-        ClusterComparison.Result result = recover("skip", last(HEAP2, XLOG_HEAP2_VISIBLE), (real, record, context) -> {});
+        ClusterComparison.Result result =
+                recover("skip", last(HEAP2, XLOG_HEAP2_VISIBLE), (real, record, context) -> {});
         assertEquals(1, applied);
         assertFalse(result.equal());
     }
@@ -116,13 +134,24 @@ class MutantRedoIT {
         assertEquals(offset, result.differences().getFirst().offset());
     }
 
-    /** Start of the last record of this type that changes a user's table; nothing later replaces that page as a whole. */
+    /**
+     * Start of the last record of this type that changes a user's table; nothing later replaces
+     * that page as a whole.
+     */
     private static long last(int rmid, int type) {
         long found = -1;
-        try (WalReader reader = new WalReader(new PosixDisk(), judged.resolve("pg_wal").toString(), TimelineHistory.of(1), 16 << 20, 0)) {
+        try (WalReader reader =
+                new WalReader(
+                        new PosixDisk(),
+                        judged.resolve("pg_wal").toString(),
+                        TimelineHistory.of(1),
+                        16 << 20,
+                        0)) {
             reader.begin(redo);
             for (WalRecord record = reader.next(); record != null; record = reader.next()) {
-                if (record.rmid() == rmid && (record.info() & XLOG_HEAP_OPMASK) == type && record.hasBlock(0)
+                if (record.rmid() == rmid
+                        && (record.info() & XLOG_HEAP_OPMASK) == type
+                        && record.hasBlock(0)
                         && Integer.compareUnsigned(record.blockRel(0), 16384) >= 0) {
                     found = record.lsn();
                 }
@@ -133,7 +162,13 @@ class MutantRedoIT {
     }
 
     private static int read(WalRecord record, RedoContext context) {
-        return context.readExtended(record.blockSpc(0), record.blockDb(0), record.blockRel(0), record.blockFork(0), record.blockNumber(0), ReadMode.NORMAL);
+        return context.readExtended(
+                record.blockSpc(0),
+                record.blockDb(0),
+                record.blockRel(0),
+                record.blockFork(0),
+                record.blockNumber(0),
+                ReadMode.NORMAL);
     }
 
     private static void change(WalRecord record, RedoContext context, int offset, int bits) {
@@ -147,7 +182,8 @@ class MutantRedoIT {
         context.pool().release(buffer);
     }
 
-    private ClusterComparison.Result recover(String name, long lsn, Mutation given) throws Exception {
+    private ClusterComparison.Result recover(String name, long lsn, Mutation given)
+            throws Exception {
         mutation = given;
         target = lsn;
         applied = 0;
@@ -164,14 +200,16 @@ class MutantRedoIT {
 
     /** Shows the service loader one provider, which wraps all the real ones. */
     private static final class MutantLoader extends ClassLoader {
-        private static final String SERVICES = "META-INF/services/" + RecoveryModuleProvider.class.getName();
+        private static final String SERVICES =
+                "META-INF/services/" + RecoveryModuleProvider.class.getName();
         private final URL list;
 
         MutantLoader(ClassLoader parent, Path work) throws IOException {
             super(parent);
             Path file = work.resolve("providers");
             List<String> names = new ArrayList<>();
-            ServiceLoader.load(RecoveryModuleProvider.class, parent).forEach(provider -> names.add(provider.getClass().getName()));
+            ServiceLoader.load(RecoveryModuleProvider.class, parent)
+                    .forEach(provider -> names.add(provider.getClass().getName()));
             names.removeIf(name -> name.startsWith("org.pgkernel.heap."));
             names.add(MutantProvider.class.getName());
             Files.write(file, names);
@@ -180,7 +218,9 @@ class MutantRedoIT {
 
         @Override
         public Enumeration<URL> getResources(String name) throws IOException {
-            return name.equals(SERVICES) ? Collections.enumeration(List.of(list)) : super.getResources(name);
+            return name.equals(SERVICES)
+                    ? Collections.enumeration(List.of(list))
+                    : super.getResources(name);
         }
     }
 
@@ -189,8 +229,19 @@ class MutantRedoIT {
         private final RecoveryModuleProvider real;
 
         public MutantProvider() {
-            real = ServiceLoader.load(RecoveryModuleProvider.class, MutantProvider.class.getClassLoader()).stream().map(ServiceLoader.Provider::get)
-                    .filter(provider -> provider.getClass().getName().startsWith("org.pgkernel.heap.")).findFirst().orElseThrow();
+            real =
+                    ServiceLoader.load(
+                                    RecoveryModuleProvider.class,
+                                    MutantProvider.class.getClassLoader())
+                            .stream()
+                            .map(ServiceLoader.Provider::get)
+                            .filter(
+                                    provider ->
+                                            provider.getClass()
+                                                    .getName()
+                                                    .startsWith("org.pgkernel.heap."))
+                            .findFirst()
+                            .orElseThrow();
         }
 
         @Override

@@ -30,14 +30,26 @@ class PoolMemoryIT {
         try (WorkDirectory work = WorkDirectory.create("pool-memory")) {
             Path database = Files.createDirectories(work.resolve("base").resolve("1"));
             // One sparse segment: pages of zeros, which are valid.
-            try (RandomAccessFile file = new RandomAccessFile(database.resolve("1000").toFile(), "rw")) {
+            try (RandomAccessFile file =
+                    new RandomAccessFile(database.resolve("1000").toFile(), "rw")) {
                 file.setLength(GIB);
             }
             PosixDisk disk = new PosixDisk();
             String directory = work.path().toString();
             try (StorageManager smgr =
-                            new StorageManager(disk, directory, StorageManager.SEGMENT_BLOCKS, SizePolicy.SHARED, new SyncRequests(disk, directory));
-                    BufferPool pool = BufferPool.open(HUNDRED_GIGABYTES, smgr, lsn -> {}, true, DropStrategy.LOOKUP)) {
+                            new StorageManager(
+                                    disk,
+                                    directory,
+                                    StorageManager.SEGMENT_BLOCKS,
+                                    SizePolicy.SHARED,
+                                    new SyncRequests(disk, directory));
+                    BufferPool pool =
+                            BufferPool.open(
+                                    HUNDRED_GIGABYTES,
+                                    smgr,
+                                    lsn -> {},
+                                    true,
+                                    DropStrategy.LOOKUP)) {
                 long before = residentBytes();
                 SmgrRelation relation = smgr.open(RelFileLocator.DEFAULT_TABLESPACE, 1, 1000);
                 int blocks = (int) (GIB / Page.SIZE);
@@ -46,7 +58,9 @@ class PoolMemoryIT {
                 }
                 long grown = residentBytes() - before;
                 assertTrue(grown >= GIB, "the working set is resident: grown by " + grown);
-                assertTrue(residentBytes() < 1500 * 1000 * 1000L, "resident in all: " + residentBytes());
+                assertTrue(
+                        residentBytes() < 1500 * 1000 * 1000L,
+                        "resident in all: " + residentBytes());
             }
         }
     }

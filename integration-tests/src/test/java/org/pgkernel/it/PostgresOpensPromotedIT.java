@@ -27,9 +27,21 @@ import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.testkit.WorkDirectory;
 import org.pgkernel.testkit.Workloads;
 
-/** A standby over the cold copy of an empty cluster and a primary's WAL: paused, resumed, promoted; then PostgreSQL takes over. */
+/**
+ * A standby over the cold copy of an empty cluster and a primary's WAL: paused, resumed, promoted;
+ * then PostgreSQL takes over.
+ */
 class PostgresOpensPromotedIT {
-    private static final Map<String, String> SETTINGS = Map.of("full_page_writes", "off", "max_wal_size", "10GB", "wal_keep_size", "10GB", "checkpoint_timeout", "1h");
+    private static final Map<String, String> SETTINGS =
+            Map.of(
+                    "full_page_writes",
+                    "off",
+                    "max_wal_size",
+                    "10GB",
+                    "wal_keep_size",
+                    "10GB",
+                    "checkpoint_timeout",
+                    "1h");
 
     private static WorkDirectory work;
     private static Path base;
@@ -45,7 +57,12 @@ class PostgresOpensPromotedIT {
         base = work.resolve("base");
         ClusterCopy.copy(Templates.of(PostgresBinaries.judge(), true, 16), primary);
         ClusterCopy.copy(primary, base);
-        try (PostgresServer server = PostgresServer.builder(PostgresBinaries.judge(), primary).settings(PostgresServer.quietSettings()).settings(SETTINGS).connectable().start()) {
+        try (PostgresServer server =
+                PostgresServer.builder(PostgresBinaries.judge(), primary)
+                        .settings(PostgresServer.quietSettings())
+                        .settings(SETTINGS)
+                        .connectable()
+                        .start()) {
             try (Connection connection = server.connect("postgres")) {
                 Workloads.load(connection, "t_", 20, 500, "varchar(20)");
                 Workloads.load(connection, "u_", 20, 500, "varchar");
@@ -54,7 +71,8 @@ class PostgresOpensPromotedIT {
             Workloads.databases(server);
             atPause = PostgresInspection.contents(server);
             try (Connection connection = server.connect("postgres")) {
-                pauseLsn = Lsn.parse(Workloads.text(connection, "select pg_current_wal_insert_lsn()"));
+                pauseLsn =
+                        Lsn.parse(Workloads.text(connection, "select pg_current_wal_insert_lsn()"));
                 Workloads.forEach(connection, "truncate", "t_", 19);
                 Workloads.forEach(connection, "vacuum", "u_", 20);
             }
@@ -136,10 +154,12 @@ class PostgresOpensPromotedIT {
         return ClusterOptions.defaults().withDropStrategy(strategy).withFullPageWrites(false);
     }
 
-    private static void assertPostgresTakesOver(Path directory, int timeline, SortedMap<String, String> rows) {
+    private static void assertPostgresTakesOver(
+            Path directory, int timeline, SortedMap<String, String> rows) {
         assertTrue(Files.exists(directory.resolve("pg_wal/00000002.history")));
         assertFalse(Files.exists(directory.resolve("postmaster.pid")));
-        PostgresInspection.Report report = PostgresInspection.inspect(PostgresBinaries.judge(), directory, SETTINGS);
+        PostgresInspection.Report report =
+                PostgresInspection.inspect(PostgresBinaries.judge(), directory, SETTINGS);
         assertEquals(List.of(), report.complaints());
         assertEquals(timeline, report.timeline());
         assertEquals(rows, report.tables());

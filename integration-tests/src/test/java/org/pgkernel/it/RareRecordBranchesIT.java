@@ -2,6 +2,15 @@ package org.pgkernel.it;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import org.agrona.DirectBuffer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -13,16 +22,6 @@ import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
-
-import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.SQLException;
-import java.sql.Statement;
-import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
 
 /**
  * Flags and counts inside heap and B-tree records that everyday work seldom sets: each must occur,
@@ -130,8 +129,8 @@ class RareRecordBranchesIT {
                     "alter table raced alter v set storage external",
                     "create sequence calls",
                     "create function racer(key text) returns void language plpgsql as $$ begin if"
-                        + " nextval('calls') = 2 then insert into raced values (key, 'racer'); end"
-                        + " if; end $$",
+                            + " nextval('calls') = 2 then insert into raced values (key, 'racer'); end"
+                            + " if; end $$",
                     "create function slow_key(key text) returns text language plpgsql immutable as"
                             + " $$ begin perform racer(key); return key; end $$",
                     "create unique index raced_key on raced (slow_key(k))",

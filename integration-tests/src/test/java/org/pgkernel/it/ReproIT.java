@@ -11,13 +11,25 @@ import org.junit.jupiter.api.Test;
 import org.pgkernel.cli.Main;
 import org.pgkernel.testkit.WorkDirectory;
 
-/** The experiment on few tables: every strategy's pages are PostgreSQL's, and the paths are those that PostgreSQL would take. */
+/**
+ * The experiment on few tables: every strategy's pages are PostgreSQL's, and the paths are those
+ * that PostgreSQL would take.
+ */
 class ReproIT {
     @Test
     void everyCellIsWrittenToTheCsvWithEqualPages() throws IOException {
         try (WorkDirectory work = WorkDirectory.create("repro")) {
             Path csv = work.resolve("figures.csv");
-            assertEquals(0, Main.run("repro", "--tables", "4", "--shared-buffers", "128MB,256MB", "--csv", csv.toString()));
+            assertEquals(
+                    0,
+                    Main.run(
+                            "repro",
+                            "--tables",
+                            "4",
+                            "--shared-buffers",
+                            "128MB,256MB",
+                            "--csv",
+                            csv.toString()));
             List<String> lines = Files.readAllLines(csv);
             // Three data sets, two pools, four strategies.
             assertEquals(1 + 24, lines.size(), String.join("\n", lines));
@@ -37,12 +49,28 @@ class ReproIT {
             Path csv = work.resolve("figures.csv");
             Path keep = work.resolve("kept");
             String[] arguments = {
-                "repro", "--tables", "3", "--shared-buffers", "128MB", "--operation", "truncate,vacuum", "--toast", "no", "--base", "after-load", "--csv", csv.toString(), "--keep",
+                "repro",
+                "--tables",
+                "3",
+                "--shared-buffers",
+                "128MB",
+                "--operation",
+                "truncate,vacuum",
+                "--toast",
+                "no",
+                "--base",
+                "after-load",
+                "--csv",
+                csv.toString(),
+                "--keep",
                 keep.toString()
             };
             assertEquals(0, Main.run(arguments));
             assertEquals(1 + 8, Files.readAllLines(csv).size());
-            assertTrue(Files.isDirectory(keep.resolve("truncate-plain").resolve("standby-128MB-LOOKUP-1")), "--keep keeps");
+            assertTrue(
+                    Files.isDirectory(
+                            keep.resolve("truncate-plain").resolve("standby-128MB-LOOKUP-1")),
+                    "--keep keeps");
             assertEquals(1, Main.run(arguments), "a directory that is not empty is never used");
         }
     }

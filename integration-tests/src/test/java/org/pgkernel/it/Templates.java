@@ -14,14 +14,17 @@ final class Templates {
 
     private Templates() {}
 
-    static synchronized Path of(PostgresBinaries binaries, boolean checksums, int walSegmentMegabytes) {
+    static synchronized Path of(
+            PostgresBinaries binaries, boolean checksums, int walSegmentMegabytes) {
         if (work == null) {
             work = WorkDirectory.create("pgkernel-templates");
         }
-        return MADE.computeIfAbsent(binaries.version() + "-" + checksums + "-" + walSegmentMegabytes, name -> {
-            Path directory = work.resolve(name);
-            PostgresServer.initdb(binaries, directory, checksums, walSegmentMegabytes);
-            return directory;
-        });
+        return MADE.computeIfAbsent(
+                binaries.version() + "-" + checksums + "-" + walSegmentMegabytes,
+                name -> {
+                    Path directory = work.resolve(name);
+                    PostgresServer.initdb(binaries, directory, checksums, walSegmentMegabytes);
+                    return directory;
+                });
     }
 }

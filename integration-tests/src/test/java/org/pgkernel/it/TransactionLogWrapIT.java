@@ -33,14 +33,15 @@ import org.pgkernel.testkit.PostgresServer;
 import org.pgkernel.testkit.WorkDirectory;
 
 /**
- * A cluster whose counters are led to the end of the number space and over it by a real server: truncation of every log, new pages after
- * the wrap, commit timestamps, and a crash right then.
+ * A cluster whose counters are led to the end of the number space and over it by a real server:
+ * truncation of every log, new pages after the wrap, commit timestamps, and a crash right then.
  */
 class TransactionLogWrapIT {
     private static final PostgresBinaries BINARIES = PostgresBinaries.judge();
 
     @Test
-    @DisplayName("C23: logs truncated and counters wrapped by a real server are replayed to equal files")
+    @DisplayName(
+            "C23: logs truncated and counters wrapped by a real server are replayed to equal files")
     void truncatedAndWrappedLogsEqualPostgres() throws Exception {
         try (WorkDirectory work = WorkDirectory.create("pgkernel-it-wrap")) {
             Path data = work.resolve("data");
@@ -61,20 +62,28 @@ class TransactionLogWrapIT {
             settings.put("track_commit_timestamp", "on");
             Path checkpointed = work.resolve("checkpointed");
             try (PostgresServer server =
-                    PostgresServer.builder(BINARIES, data).settings(settings).connectable().start()) {
+                    PostgresServer.builder(BINARIES, data)
+                            .settings(settings)
+                            .connectable()
+                            .start()) {
                 execute(server, "postgres", "create table before_wrap(id int)");
                 execute(server, "postgres", "checkpoint");
                 ClusterCopy.copy(data, checkpointed, List.of("postmaster.pid", "pg_wal/*"));
-                // Over the wrap of xids, multixacts and members, past a segment's end of commit timestamps.
+                // Over the wrap of xids, multixacts and members, past a segment's end of commit
+                // timestamps.
                 wrap(server);
                 freeze(server);
-                execute(server, "postgres", "create table after_wrap as select generate_series(1, 100) id");
+                execute(
+                        server,
+                        "postgres",
+                        "create table after_wrap as select generate_series(1, 100) id");
                 server.kill();
             }
             Files.deleteIfExists(data.resolve("postmaster.pid"));
             ClusterCopy.replaceWal(data, checkpointed);
             String clog = "pg_xact/0FFF";
-            assertTrue(Files.exists(checkpointed.resolve(clog)), "the base is from before the wrap");
+            assertTrue(
+                    Files.exists(checkpointed.resolve(clog)), "the base is from before the wrap");
             Set<String> types = IndexAndTransactionIT.types(checkpointed).keySet();
             for (String type :
                     List.of(
@@ -131,7 +140,10 @@ class TransactionLogWrapIT {
         }
     }
 
-    /** Sets the counters of a cluster that was shut down cleanly; the pages that the next numbers lie on are made. */
+    /**
+     * Sets the counters of a cluster that was shut down cleanly; the pages that the next numbers
+     * lie on are made.
+     */
     private static void jump(Path data, long xid, int multi, int offset) throws IOException {
         zeros(data, "pg_xact", xid / 32768);
         zeros(data, "pg_multixact/offsets", Integer.toUnsignedLong(multi) / 2048);

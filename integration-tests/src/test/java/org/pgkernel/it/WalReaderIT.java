@@ -24,14 +24,20 @@ class WalReaderIT {
     @Test
     void readerAndPgWalinspectAgreeOnEveryRecord() throws Exception {
         try (WorkDirectory work = WorkDirectory.create("pgkernel-it-wal")) {
-            ClusterCopy.copy(Templates.of(PostgresBinaries.judge(), true, 16), work.resolve("data"));
-            try (PostgresServer server = PostgresServer.builder(PostgresBinaries.judge(), work.resolve("data"))
-                    .settings(PostgresServer.quietSettings()).setting("wal_compression", "pglz").connectable().start();
+            ClusterCopy.copy(
+                    Templates.of(PostgresBinaries.judge(), true, 16), work.resolve("data"));
+            try (PostgresServer server =
+                            PostgresServer.builder(PostgresBinaries.judge(), work.resolve("data"))
+                                    .settings(PostgresServer.quietSettings())
+                                    .setting("wal_compression", "pglz")
+                                    .connectable()
+                                    .start();
                     Connection connection = server.connect("postgres");
                     Statement statement = connection.createStatement()) {
                 statement.execute("create extension pg_walinspect");
                 statement.execute("checkpoint");
-                String begin = Workloads.text(connection, "select redo_lsn from pg_control_checkpoint()");
+                String begin =
+                        Workloads.text(connection, "select redo_lsn from pg_control_checkpoint()");
                 Workloads.everything(server);
                 String end = Workloads.text(connection, "select pg_current_wal_flush_lsn()");
                 connection.setAutoCommit(false);
@@ -40,9 +46,21 @@ class WalReaderIT {
                 int images = 0;
                 byte[] page = new byte[8192];
                 var buffer = new org.agrona.concurrent.UnsafeBuffer(page);
-                try (ResultSet rows = statement.executeQuery("select start_lsn, end_lsn, prev_lsn, xid::text::bigint, record_length, main_data_length, fpi_length,"
-                                + " coalesce(array_length(string_to_array(block_ref, 'blkref #'), 1) - 1, 0) from pg_get_wal_records_info('" + begin + "', '" + end + "') order by start_lsn");
-                        WalReader reader = new WalReader(new PosixDisk(), work.resolve("data/pg_wal").toString(), TimelineHistory.of(1), 16 << 20, 0)) {
+                try (ResultSet rows =
+                                statement.executeQuery(
+                                        "select start_lsn, end_lsn, prev_lsn, xid::text::bigint, record_length, main_data_length, fpi_length,"
+                                                + " coalesce(array_length(string_to_array(block_ref, 'blkref #'), 1) - 1, 0) from pg_get_wal_records_info('"
+                                                + begin
+                                                + "', '"
+                                                + end
+                                                + "') order by start_lsn");
+                        WalReader reader =
+                                new WalReader(
+                                        new PosixDisk(),
+                                        work.resolve("data/pg_wal").toString(),
+                                        TimelineHistory.of(1),
+                                        16 << 20,
+                                        0)) {
                     reader.begin(Lsn.parse(begin));
                     while (rows.next()) {
                         WalRecord record = reader.next();

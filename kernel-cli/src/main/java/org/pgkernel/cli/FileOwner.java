@@ -1,7 +1,5 @@
 package org.pgkernel.cli;
 
-import org.pgkernel.testkit.ClusterCopy;
-
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
@@ -12,6 +10,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.util.stream.Stream;
+import org.pgkernel.testkit.ClusterCopy;
 
 /**
  * The owner of a data directory that root recovers. PostgreSQL never runs as root and could not

@@ -1,11 +1,9 @@
 package org.pgkernel.cli;
 
+import java.io.PrintWriter;
 import org.pgkernel.cli.repro.ReproCommand;
-
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-
-import java.io.PrintWriter;
 
 /**
  * The {@code pgkernel} command. Exit codes: 0 done, 1 the work failed or was refused, 2 the command

@@ -1,5 +1,11 @@
 package org.pgkernel.cli;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.concurrent.Callable;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.error.KernelException;
 import org.pgkernel.base.error.RefusedException;
@@ -9,19 +15,11 @@ import org.pgkernel.cluster.ClusterOptions;
 import org.pgkernel.testkit.ClusterCopy;
 import org.pgkernel.testkit.FileTrees;
 import org.pgkernel.testkit.PostgresServerException;
-
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.Path;
-import java.util.Locale;
-import java.util.concurrent.Callable;
 
 /** {@code pgkernel recover}: crash recovery of a PostgreSQL 15 data directory. */
 @Command(
@@ -29,8 +27,8 @@ import java.util.concurrent.Callable;
         mixinStandardHelpOptions = true,
         description = {
             "Recovers a crashed PostgreSQL 15 cluster from the WAL in its own pg_wal and shuts it"
-                + " down cleanly, so that PostgreSQL starts with nothing left to recover. Refuses,"
-                + " before writing anything, what it cannot recover wholly."
+                    + " down cleanly, so that PostgreSQL starts with nothing left to recover. Refuses,"
+                    + " before writing anything, what it cannot recover wholly."
         })
 final class RecoverCommand implements Callable<Integer> {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
@@ -47,7 +45,7 @@ final class RecoverCommand implements Callable<Integer> {
                 paramLabel = "DIR2",
                 description =
                         "Recover a copy there; DIR stays as it is. DIR2 must not exist, nor"
-                            + " DIR2.tblspc, where tablespaces go.")
+                                + " DIR2.tblspc, where tablespaces go.")
         private Path to;
 
         @Option(names = "--in-place", description = "Recover DIR itself.")

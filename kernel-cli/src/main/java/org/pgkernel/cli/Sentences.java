@@ -1,8 +1,5 @@
 package org.pgkernel.cli;
 
-import org.pgkernel.base.error.KernelException;
-import org.pgkernel.testkit.PostgresServerException;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -11,6 +8,8 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
+import org.pgkernel.base.error.KernelException;
+import org.pgkernel.testkit.PostgresServerException;
 
 /** Failures in the words that a user reads. */
 public final class Sentences {

@@ -7,8 +7,9 @@ import org.pgkernel.bufmgr.DropStatistics;
 import org.pgkernel.recovery.Recovery;
 
 /**
- * A kernel over a data directory, in production: recovered from a crash, or a standby that was promoted. Closing it writes a shutdown
- * checkpoint, so that PostgreSQL 15 starts from the directory with no redo of its own. One thread.
+ * A kernel over a data directory, in production: recovered from a crash, or a standby that was
+ * promoted. Closing it writes a shutdown checkpoint, so that PostgreSQL 15 starts from the
+ * directory with no redo of its own. One thread.
  */
 public final class Cluster implements AutoCloseable {
     /**
@@ -22,7 +23,14 @@ public final class Cluster implements AutoCloseable {
      * @param checkpointNanos end of recovery, its checkpoint included
      * @param endOfWal why the WAL ends where it does, null when nothing was to be replayed
      */
-    public record Report(long redoFrom, long redoTo, long records, long scanNanos, long redoNanos, long checkpointNanos, String endOfWal) {
+    public record Report(
+            long redoFrom,
+            long redoTo,
+            long records,
+            long scanNanos,
+            long redoNanos,
+            long checkpointNanos,
+            String endOfWal) {
         @Override
         public String toString() {
             return records + " records from " + Lsn.format(redoFrom) + " to " + Lsn.format(redoTo);
@@ -39,8 +47,8 @@ public final class Cluster implements AutoCloseable {
     }
 
     /**
-     * Looks whether {@link #openForCrashRecovery} would begin, and writes nothing: version, block sizes, no live server, control file, WAL from the redo
-     * point on, every record type covered.
+     * Looks whether {@link #openForCrashRecovery} would begin, and writes nothing: version, block
+     * sizes, no live server, control file, WAL from the redo point on, every record type covered.
      *
      * @throws org.pgkernel.base.error.KernelException in one sentence, what is in the way
      */
@@ -49,12 +57,15 @@ public final class Cluster implements AutoCloseable {
     }
 
     /**
-     * Opens a directory that no server uses, crashed or cleanly shut down, and replays its WAL to the end, on its own timeline; the state
-     * is "in production" on return. (PostgreSQL: StartupXLOG without signal files.)
+     * Opens a directory that no server uses, crashed or cleanly shut down, and replays its WAL to
+     * the end, on its own timeline; the state is "in production" on return. (PostgreSQL:
+     * StartupXLOG without signal files.)
      *
-     * @throws org.pgkernel.base.error.RefusedException when the directory cannot be opened, nothing was written then
-     * @throws org.pgkernel.base.error.DamagedDataException when a page or record turned out damaged during redo: what came before it is
-     *     applied, and the same call goes on there after a repair
+     * @throws org.pgkernel.base.error.RefusedException when the directory cannot be opened, nothing
+     *     was written then
+     * @throws org.pgkernel.base.error.DamagedDataException when a page or record turned out damaged
+     *     during redo: what came before it is applied, and the same call goes on there after a
+     *     repair
      */
     public static Cluster openForCrashRecovery(Path dataDirectory, ClusterOptions options) {
         long start = System.nanoTime();
@@ -70,7 +81,16 @@ public final class Cluster implements AutoCloseable {
             long replayed = System.nanoTime();
             recovery.finishCrashRecovery();
             String end = recovery.endOfWal() == null ? null : recovery.endOfWal().detail();
-            return new Cluster(directory, new Report(from, recovery.replayedTo(), recovery.records(), scanned - start, replayed - scanned, System.nanoTime() - replayed, end));
+            return new Cluster(
+                    directory,
+                    new Report(
+                            from,
+                            recovery.replayedTo(),
+                            recovery.records(),
+                            scanned - start,
+                            replayed - scanned,
+                            System.nanoTime() - replayed,
+                            end));
         } catch (RuntimeException | Error e) {
             directory.close();
             throw e;
@@ -78,8 +98,8 @@ public final class Cluster implements AutoCloseable {
     }
 
     /**
-     * Opens a cold copy (state "shut down", or a standby's of ours or PostgreSQL's) as a standby that replays the WAL in its {@code
-     * pg_wal}; nothing is replayed yet.
+     * Opens a cold copy (state "shut down", or a standby's of ours or PostgreSQL's) as a standby
+     * that replays the WAL in its {@code pg_wal}; nothing is replayed yet.
      */
     public static Standby openStandby(Path dataDirectory, ClusterOptions options) {
         OpenDirectory directory = OpenDirectory.open(dataDirectory, Recovery.Mode.STANDBY, options);
@@ -124,7 +144,9 @@ public final class Cluster implements AutoCloseable {
         }
     }
 
-    /** Writes the shutdown checkpoint, state "shut down", and gives the directory up. Twice is once. */
+    /**
+     * Writes the shutdown checkpoint, state "shut down", and gives the directory up. Twice is once.
+     */
     @Override
     public void close() {
         if (closed) {

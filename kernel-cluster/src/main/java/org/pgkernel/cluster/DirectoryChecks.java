@@ -10,7 +10,10 @@ import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.recovery.Directories;
 import org.pgkernel.recovery.Recovery;
 
-/** Whether a directory may be opened at all. Reads only; each refusal is one sentence. (PostgreSQL: checkDataDir, checkControlFile, ValidatePgVersion.) */
+/**
+ * Whether a directory may be opened at all. Reads only; each refusal is one sentence. (PostgreSQL:
+ * checkDataDir, checkControlFile, ValidatePgVersion.)
+ */
 final class DirectoryChecks {
     private static final String MAJOR = "15";
 
@@ -23,12 +26,17 @@ final class DirectoryChecks {
         checkVersion(disk, dataDirectory);
         LockFile.check(disk, dataDirectory);
         if (disk.exists(dataDirectory + "/backup_label")) {
-            throw new RefusedException("the directory is a base backup, which is not covered yet: file=" + dataDirectory + "/backup_label");
+            throw new RefusedException(
+                    "the directory is a base backup, which is not covered yet: file="
+                            + dataDirectory
+                            + "/backup_label");
         }
         ControlFile control = ControlFile.read(disk, dataDirectory);
         checkWalDirectory(disk, dataDirectory + "/pg_wal", control.xlogSegSize());
         if (control.backupStartPoint() != Lsn.INVALID || control.backupEndRequired()) {
-            throw new RefusedException("the directory is a base backup whose end was not reached, which is not covered yet: file=" + ControlFile.path(dataDirectory));
+            throw new RefusedException(
+                    "the directory is a base backup whose end was not reached, which is not covered yet: file="
+                            + ControlFile.path(dataDirectory));
         }
         if (mode == Recovery.Mode.CRASH) {
             refuseStandby(disk, dataDirectory, control);
@@ -41,23 +49,40 @@ final class DirectoryChecks {
         String path = dataDirectory + "/PG_VERSION";
         byte[] bytes = Directories.readFile(disk, path, 64);
         if (bytes == null) {
-            throw new RefusedException("this is not a PostgreSQL data directory, it has no PG_VERSION: file=" + path);
+            throw new RefusedException(
+                    "this is not a PostgreSQL data directory, it has no PG_VERSION: file=" + path);
         }
         String version = new String(bytes, StandardCharsets.US_ASCII).strip();
         if (!version.equals(MAJOR)) {
-            String shown = version.length() <= 8 && version.chars().allMatch(c -> c >= '0' && c <= '9' || c == '.') && !version.isEmpty() ? "PostgreSQL " + version : "no version that can be read";
-            throw new RefusedException("the directory belongs to " + shown + ", only " + MAJOR + " is served: file=" + path);
+            String shown =
+                    version.length() <= 8
+                                    && version.chars()
+                                            .allMatch(c -> c >= '0' && c <= '9' || c == '.')
+                                    && !version.isEmpty()
+                            ? "PostgreSQL " + version
+                            : "no version that can be read";
+            throw new RefusedException(
+                    "the directory belongs to "
+                            + shown
+                            + ", only "
+                            + MAJOR
+                            + " is served: file="
+                            + path);
         }
     }
 
-    /** A file of another size than the control file says can be a torn copy; all of one other possible size are another cluster's. */
+    /**
+     * A file of another size than the control file says can be a torn copy; all of one other
+     * possible size are another cluster's.
+     */
     private static void checkWalDirectory(Disk disk, String wal, int segmentSize) {
         if (!disk.isDirectory(wal)) {
             throw new RefusedException("the directory has no WAL: file=" + wal);
         }
         long other = 0;
         for (String name : disk.list(wal)) {
-            if (name.length() == 24 && name.chars().allMatch(c -> c >= '0' && c <= '9' || c >= 'A' && c <= 'F')) {
+            if (name.length() == 24
+                    && name.chars().allMatch(c -> c >= '0' && c <= '9' || c >= 'A' && c <= 'F')) {
                 long size = sizeOf(disk, wal + "/" + name);
                 if (size == segmentSize) {
                     return;
@@ -66,7 +91,13 @@ final class DirectoryChecks {
             }
         }
         if (other >= 1 << 20 && Long.bitCount(other) == 1) {
-            throw new RefusedException("the WAL segments have " + other + " bytes where the control file says " + segmentSize + ": file=" + wal);
+            throw new RefusedException(
+                    "the WAL segments have "
+                            + other
+                            + " bytes where the control file says "
+                            + segmentSize
+                            + ": file="
+                            + wal);
         }
     }
 
@@ -83,11 +114,20 @@ final class DirectoryChecks {
     private static void refuseStandby(Disk disk, String dataDirectory, ControlFile control) {
         for (String name : new String[] {"standby.signal", "recovery.signal"}) {
             if (disk.exists(dataDirectory + "/" + name)) {
-                throw new RefusedException("the directory is a standby's, crash recovery is not for it: file=" + dataDirectory + "/" + name);
+                throw new RefusedException(
+                        "the directory is a standby's, crash recovery is not for it: file="
+                                + dataDirectory
+                                + "/"
+                                + name);
             }
         }
-        if (control.state() == DbState.IN_ARCHIVE_RECOVERY || control.state() == DbState.SHUTDOWNED_IN_RECOVERY) {
-            throw new RefusedException("the cluster was left " + control.state().text() + ", so it is a standby's and must be opened as one: file=" + ControlFile.path(dataDirectory));
+        if (control.state() == DbState.IN_ARCHIVE_RECOVERY
+                || control.state() == DbState.SHUTDOWNED_IN_RECOVERY) {
+            throw new RefusedException(
+                    "the cluster was left "
+                            + control.state().text()
+                            + ", so it is a standby's and must be opened as one: file="
+                            + ControlFile.path(dataDirectory));
         }
     }
 
@@ -95,7 +135,11 @@ final class DirectoryChecks {
         switch (control.state()) {
             case SHUTDOWNED, SHUTDOWNED_IN_RECOVERY, IN_ARCHIVE_RECOVERY -> {}
             case STARTUP, SHUTDOWNING, IN_CRASH_RECOVERY, IN_PRODUCTION ->
-                throw new RefusedException("a standby begins with the copy of a cluster that was shut down, this one is \"" + control.state().text() + "\": file=" + ControlFile.path(dataDirectory));
+                    throw new RefusedException(
+                            "a standby begins with the copy of a cluster that was shut down, this one is \""
+                                    + control.state().text()
+                                    + "\": file="
+                                    + ControlFile.path(dataDirectory));
         }
     }
 }

@@ -14,8 +14,9 @@ import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.recovery.Directories;
 
 /**
- * {@code postmaster.pid}: one kernel, ours or PostgreSQL's, on a data directory. The first line is the owner's process id; a file whose
- * owner is gone is removed, as PostgreSQL does. (PostgreSQL: CreateLockFile, miscinit.c; pidfile.h.)
+ * {@code postmaster.pid}: one kernel, ours or PostgreSQL's, on a data directory. The first line is
+ * the owner's process id; a file whose owner is gone is removed, as PostgreSQL does. (PostgreSQL:
+ * CreateLockFile, miscinit.c; pidfile.h.)
  */
 final class LockFile implements AutoCloseable {
     static final String NAME = "postmaster.pid";
@@ -47,11 +48,14 @@ final class LockFile implements AutoCloseable {
         }
         String text = new String(content, StandardCharsets.UTF_8);
         if (text.isBlank()) {
-            throw new RefusedException("the lock file is empty: either a server is starting, or one died while starting: file=" + path);
+            throw new RefusedException(
+                    "the lock file is empty: either a server is starting, or one died while starting: file="
+                            + path);
         }
         long pid = ownerOf(text, path);
         if (pid == ProcessHandle.current().pid() ? HELD_HERE.contains(path) : isAlive(pid)) {
-            throw new RefusedException("a server is running in the data directory, process " + pid + ": file=" + path);
+            throw new RefusedException(
+                    "a server is running in the data directory, process " + pid + ": file=" + path);
         }
     }
 
@@ -72,7 +76,9 @@ final class LockFile implements AutoCloseable {
     /** A parent of ours is no server: its id was given out anew after a restart of the machine. */
     private static boolean isAlive(long pid) {
         Optional<ProcessHandle> parent = ProcessHandle.current().parent();
-        if (parent.isPresent() && (parent.get().pid() == pid || parent.get().parent().map(p -> p.pid() == pid).orElse(false))) {
+        if (parent.isPresent()
+                && (parent.get().pid() == pid
+                        || parent.get().parent().map(p -> p.pid() == pid).orElse(false))) {
             return false;
         }
         return ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
@@ -82,9 +88,17 @@ final class LockFile implements AutoCloseable {
     static LockFile take(Disk disk, String dataDirectory, Clock clock) {
         String path = dataDirectory + "/" + NAME;
         for (int tries = 0; ; tries++) {
-            // Created first, looked at only when that fails: a file that another one makes meanwhile is never removed unseen.
+            // Created first, looked at only when that fails: a file that another one makes
+            // meanwhile is never removed unseen.
             try (DiskFile file = disk.create(path)) {
-                byte[] text = (ProcessHandle.current().pid() + "\n" + dataDirectory + "\n" + clock.instant().getEpochSecond() + "\n0\n\n\n").getBytes(StandardCharsets.UTF_8);
+                byte[] text =
+                        (ProcessHandle.current().pid()
+                                        + "\n"
+                                        + dataDirectory
+                                        + "\n"
+                                        + clock.instant().getEpochSecond()
+                                        + "\n0\n\n\n")
+                                .getBytes(StandardCharsets.UTF_8);
                 write(disk, path, file, text);
                 HELD_HERE.add(path);
                 return new LockFile(disk, path);

@@ -5,7 +5,10 @@ import org.pgkernel.base.DbState;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.recovery.Recovery;
 
-/** A checked and locked data directory with its recovery. Closing it writes nothing but removes the lock file. */
+/**
+ * A checked and locked data directory with its recovery. Closing it writes nothing but removes the
+ * lock file.
+ */
 final class OpenDirectory implements AutoCloseable {
     private final Disk disk;
     private final String path;
@@ -13,7 +16,8 @@ final class OpenDirectory implements AutoCloseable {
     private final LockFile lock;
     private final Recovery recovery;
 
-    private OpenDirectory(Disk disk, String path, boolean crashed, LockFile lock, Recovery recovery) {
+    private OpenDirectory(
+            Disk disk, String path, boolean crashed, LockFile lock, Recovery recovery) {
         this.disk = disk;
         this.path = path;
         this.crashed = crashed;
@@ -21,7 +25,9 @@ final class OpenDirectory implements AutoCloseable {
         this.recovery = recovery;
     }
 
-    /** Checks and reads, then locks: a refusal leaves everything as it was, a stale lock file too. */
+    /**
+     * Checks and reads, then locks: a refusal leaves everything as it was, a stale lock file too.
+     */
     static OpenDirectory open(Path dataDirectory, Recovery.Mode mode, ClusterOptions options) {
         Disk disk = options.disk();
         String path = dataDirectory.toAbsolutePath().normalize().toString();
@@ -29,7 +35,8 @@ final class OpenDirectory implements AutoCloseable {
         Recovery recovery = Recovery.open(disk, path, mode, options.forRecovery(path));
         try {
             DbState state = recovery.foundState();
-            boolean crashed = state != DbState.SHUTDOWNED && state != DbState.SHUTDOWNED_IN_RECOVERY;
+            boolean crashed =
+                    state != DbState.SHUTDOWNED && state != DbState.SHUTDOWNED_IN_RECOVERY;
             LockFile lock = LockFile.take(disk, path, options.clock());
             try {
                 recovery.requireUnchanged();

@@ -6,8 +6,9 @@ import org.pgkernel.recovery.Recovery;
 import org.pgkernel.recovery.RedoEngine;
 
 /**
- * A standby over the WAL in its own {@code pg_wal}: replays when told to, until it is promoted. While it replays, the minimum recovery
- * point in the control file is durable before any page is written and any file shrinks. One thread.
+ * A standby over the WAL in its own {@code pg_wal}: replays when told to, until it is promoted.
+ * While it replays, the minimum recovery point in the control file is durable before any page is
+ * written and any file shrinks. One thread.
  */
 public final class Standby implements AutoCloseable {
     private final OpenDirectory directory;
@@ -22,10 +23,12 @@ public final class Standby implements AutoCloseable {
     }
 
     /**
-     * Replays up to, and not including, the first record that begins at or after {@code lsn}, and pauses.
+     * Replays up to, and not including, the first record that begins at or after {@code lsn}, and
+     * pauses.
      *
      * @return false when the WAL ended before
-     * @throws org.pgkernel.base.error.DamagedDataException see {@link Recovery#replay}; the standby can only be closed then
+     * @throws org.pgkernel.base.error.DamagedDataException see {@link Recovery#replay}; the standby
+     *     can only be closed then
      */
     public boolean replayTo(long lsn) {
         return replay(lsn) == RedoEngine.Outcome.STOPPED;
@@ -85,9 +88,10 @@ public final class Standby implements AutoCloseable {
     }
 
     /**
-     * Begins the next free timeline at the end of the last record applied; "in production", that is promoted, on return. A checkpoint
-     * should follow, {@link Cluster#checkpoint}: PostgreSQL requests one right after. This standby is over then, the cluster is what has
-     * to be closed. (PostgreSQL: StartupXLOG from FinishWalRecovery on.)
+     * Begins the next free timeline at the end of the last record applied; "in production", that is
+     * promoted, on return. A checkpoint should follow, {@link Cluster#checkpoint}: PostgreSQL
+     * requests one right after. This standby is over then, the cluster is what has to be closed.
+     * (PostgreSQL: StartupXLOG from FinishWalRecovery on.)
      */
     public Cluster promote() {
         requireOpen();
@@ -102,10 +106,22 @@ public final class Standby implements AutoCloseable {
         }
         promotionNanos = System.nanoTime() - start;
         String end = recovery.endOfWal() == null ? null : recovery.endOfWal().detail();
-        return new Cluster(directory, new Cluster.Report(from, recovery.replayedTo(), recovery.records(), 0, replayNanos, promotionNanos, end));
+        return new Cluster(
+                directory,
+                new Cluster.Report(
+                        from,
+                        recovery.replayedTo(),
+                        recovery.records(),
+                        0,
+                        replayNanos,
+                        promotionNanos,
+                        end));
     }
 
-    /** Writes what was replayed, state "shut down in recovery": a standby can be opened again. Nothing after a promotion. */
+    /**
+     * Writes what was replayed, state "shut down in recovery": a standby can be opened again.
+     * Nothing after a promotion.
+     */
     @Override
     public void close() {
         if (over) {

@@ -6,9 +6,10 @@ import org.pgkernel.recovery.Directories;
 import org.pgkernel.recovery.UnloggedRelations;
 
 /**
- * Files that a server leaves behind and the next one removes before it begins: temporary relations and files, caches that redo would
- * make stale, exported snapshots, notifications. (PostgreSQL: RemovePgTempFiles, RelationCacheInitFileRemove, AsyncShmemInit,
- * DeleteAllExportedSnapshotFiles, RemoveTempXlogFiles.)
+ * Files that a server leaves behind and the next one removes before it begins: temporary relations
+ * and files, caches that redo would make stale, exported snapshots, notifications. (PostgreSQL:
+ * RemovePgTempFiles, RelationCacheInitFileRemove, AsyncShmemInit, DeleteAllExportedSnapshotFiles,
+ * RemoveTempXlogFiles.)
  */
 final class StartupCleanup {
     private static final String RELCACHE_INIT = "pg_internal.init";
@@ -53,7 +54,8 @@ final class StartupCleanup {
             }
         }
         disk.unlink(dataDirectory + "/pg_stat/pgstat.stat");
-        // The crashed server may have written without syncing; what redo finds on disk must survive a power failure from here on.
+        // The crashed server may have written without syncing; what redo finds on disk must survive
+        // a power failure from here on.
         Directories.syncTree(disk, dataDirectory);
     }
 

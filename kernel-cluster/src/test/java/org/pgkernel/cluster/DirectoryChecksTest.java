@@ -59,7 +59,9 @@ class DirectoryChecksTest {
 
     @Test
     void noDirectoryNoVersionAnotherVersion() throws IOException {
-        assertThrows(KernelException.class, () -> DirectoryChecks.check(disk, dir + "/none", Mode.CRASH));
+        assertThrows(
+                KernelException.class,
+                () -> DirectoryChecks.check(disk, dir + "/none", Mode.CRASH));
         Files.writeString(dir.resolve("PG_VERSION"), "14\n");
         assertRefused(Mode.CRASH, "PostgreSQL 14");
         Files.writeString(dir.resolve("PG_VERSION"), "\u0001 rubbish of any length at all");
@@ -93,7 +95,11 @@ class DirectoryChecksTest {
 
     @Test
     void aStandbyBeginsWithACopyThatWasShutDown() throws IOException {
-        Set<DbState> fine = EnumSet.of(DbState.SHUTDOWNED, DbState.SHUTDOWNED_IN_RECOVERY, DbState.IN_ARCHIVE_RECOVERY);
+        Set<DbState> fine =
+                EnumSet.of(
+                        DbState.SHUTDOWNED,
+                        DbState.SHUTDOWNED_IN_RECOVERY,
+                        DbState.IN_ARCHIVE_RECOVERY);
         for (DbState state : DbState.values()) {
             state(state);
             if (fine.contains(state)) {

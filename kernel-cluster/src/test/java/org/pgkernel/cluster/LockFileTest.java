@@ -30,7 +30,8 @@ class LockFileTest {
     void theFirstLineIsOurProcessIdAndTheFileGoesOnClose() throws IOException {
         Path file = dir.resolve("postmaster.pid");
         try (LockFile lock = LockFile.take(disk, dir.toString(), Clock.systemUTC())) {
-            assertEquals(Long.toString(ProcessHandle.current().pid()), Files.readAllLines(file).get(0));
+            assertEquals(
+                    Long.toString(ProcessHandle.current().pid()), Files.readAllLines(file).get(0));
             assertEquals(dir.toString(), Files.readAllLines(file).get(1));
         }
         assertFalse(Files.exists(file));
@@ -39,7 +40,10 @@ class LockFileTest {
     @Test
     void aDirectoryOpenInThisProcessCannotBeOpenedAgain() {
         try (LockFile lock = LockFile.take(disk, dir.toString(), Clock.systemUTC())) {
-            RefusedException e = assertThrows(RefusedException.class, () -> LockFile.take(disk, dir.toString(), Clock.systemUTC()));
+            RefusedException e =
+                    assertThrows(
+                            RefusedException.class,
+                            () -> LockFile.take(disk, dir.toString(), Clock.systemUTC()));
             assertTrue(e.getMessage().contains("is running"), e.getMessage());
         }
         LockFile.take(disk, dir.toString(), Clock.systemUTC()).close();
@@ -50,7 +54,10 @@ class LockFileTest {
         Process other = new ProcessBuilder("sleep", "60").start();
         try {
             Files.writeString(dir.resolve("postmaster.pid"), other.pid() + "\n" + dir + "\n");
-            RefusedException e = assertThrows(RefusedException.class, () -> LockFile.take(disk, dir.toString(), Clock.systemUTC()));
+            RefusedException e =
+                    assertThrows(
+                            RefusedException.class,
+                            () -> LockFile.take(disk, dir.toString(), Clock.systemUTC()));
             assertTrue(e.getMessage().contains("process " + other.pid()), e.getMessage());
             assertTrue(Files.exists(dir.resolve("postmaster.pid")));
         } finally {
@@ -77,16 +84,28 @@ class LockFileTest {
         try {
             // The other server's file comes between a look that finds none and what follows.
             AtomicBoolean came = new AtomicBoolean();
-            Disk late = (Disk) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {Disk.class}, (proxy, method, arguments) -> {
-                if (method.getName().equals("create") || method.getName().equals("unlink")) {
-                    if (!came.getAndSet(true)) {
-                        Files.writeString(dir.resolve("postmaster.pid"), other.pid() + "\n" + dir + "\n");
-                    }
-                }
-                return call(method, arguments);
-            });
-            assertThrows(RefusedException.class, () -> LockFile.take(late, dir.toString(), Clock.systemUTC()));
-            assertEquals(Long.toString(other.pid()), Files.readAllLines(dir.resolve("postmaster.pid")).get(0));
+            Disk late =
+                    (Disk)
+                            Proxy.newProxyInstance(
+                                    getClass().getClassLoader(),
+                                    new Class<?>[] {Disk.class},
+                                    (proxy, method, arguments) -> {
+                                        if (method.getName().equals("create")
+                                                || method.getName().equals("unlink")) {
+                                            if (!came.getAndSet(true)) {
+                                                Files.writeString(
+                                                        dir.resolve("postmaster.pid"),
+                                                        other.pid() + "\n" + dir + "\n");
+                                            }
+                                        }
+                                        return call(method, arguments);
+                                    });
+            assertThrows(
+                    RefusedException.class,
+                    () -> LockFile.take(late, dir.toString(), Clock.systemUTC()));
+            assertEquals(
+                    Long.toString(other.pid()),
+                    Files.readAllLines(dir.resolve("postmaster.pid")).get(0));
         } finally {
             other.destroyForcibly().waitFor();
         }
@@ -94,19 +113,33 @@ class LockFileTest {
 
     @Test
     void aFileThatCannotBeWrittenIsNotLeftBehind() {
-        Disk full = (Disk) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {Disk.class}, (proxy, method, arguments) -> {
-            Object result = call(method, arguments);
-            return !method.getName().equals("create") ? result : Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {DiskFile.class}, (p, m, a) -> {
-                if (m.getName().equals("write")) {
-                    throw new DiskException("could not write", "postmaster.pid", DiskException.ENOSPC);
-                }
-                if (m.getName().equals("close")) {
-                    ((DiskFile) result).close();
-                }
-                return null;
-            });
-        });
-        assertThrows(DiskException.class, () -> LockFile.take(full, dir.toString(), Clock.systemUTC()));
+        Disk full =
+                (Disk)
+                        Proxy.newProxyInstance(
+                                getClass().getClassLoader(),
+                                new Class<?>[] {Disk.class},
+                                (proxy, method, arguments) -> {
+                                    Object result = call(method, arguments);
+                                    return !method.getName().equals("create")
+                                            ? result
+                                            : Proxy.newProxyInstance(
+                                                    getClass().getClassLoader(),
+                                                    new Class<?>[] {DiskFile.class},
+                                                    (p, m, a) -> {
+                                                        if (m.getName().equals("write")) {
+                                                            throw new DiskException(
+                                                                    "could not write",
+                                                                    "postmaster.pid",
+                                                                    DiskException.ENOSPC);
+                                                        }
+                                                        if (m.getName().equals("close")) {
+                                                            ((DiskFile) result).close();
+                                                        }
+                                                        return null;
+                                                    });
+                                });
+        assertThrows(
+                DiskException.class, () -> LockFile.take(full, dir.toString(), Clock.systemUTC()));
         assertFalse(Files.exists(dir.resolve("postmaster.pid")));
     }
 

@@ -17,13 +17,16 @@ class ServerSettingsTest {
 
     @Test
     void aCommentedSettingIsNoSetting() throws IOException {
-        Files.writeString(dir.resolve("postgresql.conf"), "#full_page_writes = off\nshared_buffers = 1GB\n");
+        Files.writeString(
+                dir.resolve("postgresql.conf"), "#full_page_writes = off\nshared_buffers = 1GB\n");
         assertNull(ServerSettings.fullPageWrites(disk, dir.toString()));
     }
 
     @Test
     void theLastSettingWinsAndTheAutoFileOverrides() throws IOException {
-        Files.writeString(dir.resolve("postgresql.conf"), "full_page_writes = on\n  full_page_writes 'off' # why\n");
+        Files.writeString(
+                dir.resolve("postgresql.conf"),
+                "full_page_writes = on\n  full_page_writes 'off' # why\n");
         assertEquals(false, ServerSettings.fullPageWrites(disk, dir.toString()));
         Files.writeString(dir.resolve("postgresql.auto.conf"), "full_page_writes = 'yes'\n");
         assertEquals(true, ServerSettings.fullPageWrites(disk, dir.toString()));

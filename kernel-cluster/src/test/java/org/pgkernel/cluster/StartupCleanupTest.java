@@ -22,17 +22,40 @@ class StartupCleanupTest {
         for (String name : List.of("t3_16385", "t3_16385_fsm", "t3_16385_vm.1", "t12_1.22")) {
             assertTrue(StartupCleanup.isTemporaryRelation(name), name);
         }
-        for (String name : List.of("", "t", "t_1", "t3_", "t3", "16385", "t3_16385_foo", "t3_16385.", "t3_16385x", "tx3_1")) {
+        for (String name :
+                List.of(
+                        "",
+                        "t",
+                        "t_1",
+                        "t3_",
+                        "t3",
+                        "16385",
+                        "t3_16385_foo",
+                        "t3_16385.",
+                        "t3_16385x",
+                        "tx3_1")) {
             assertFalse(StartupCleanup.isTemporaryRelation(name), name);
         }
     }
 
     @Test
     void whatTheLastServerLeftGoesAndNothingElse() throws IOException {
-        for (String path : List.of(
-                "base/5/16384", "base/5/t3_16385", "base/5/pg_internal.init", "base/pgsql_tmp/pgsql_tmp1.0", "global/pg_internal.init",
-                "global/1260", "pg_notify/0000", "pg_snapshots/00000003-0000001B-1", "pg_tblspc/16400/PG_15_202209061/pgsql_tmp/pgsql_tmp1.0",
-                "pg_tblspc/16400/PG_15_202209061/5/16390", "pg_tblspc/16400/PG_15_202209061/5/t3_16391", "pg_wal/xlogtemp.12", "pg_wal/000000010000000000000001", "pg_stat/pgstat.stat")) {
+        for (String path :
+                List.of(
+                        "base/5/16384",
+                        "base/5/t3_16385",
+                        "base/5/pg_internal.init",
+                        "base/pgsql_tmp/pgsql_tmp1.0",
+                        "global/pg_internal.init",
+                        "global/1260",
+                        "pg_notify/0000",
+                        "pg_snapshots/00000003-0000001B-1",
+                        "pg_tblspc/16400/PG_15_202209061/pgsql_tmp/pgsql_tmp1.0",
+                        "pg_tblspc/16400/PG_15_202209061/5/16390",
+                        "pg_tblspc/16400/PG_15_202209061/5/t3_16391",
+                        "pg_wal/xlogtemp.12",
+                        "pg_wal/000000010000000000000001",
+                        "pg_stat/pgstat.stat")) {
             Path file = dir.resolve(path);
             Files.createDirectories(file.getParent());
             Files.write(file, new byte[1]);
@@ -44,7 +67,13 @@ class StartupCleanupTest {
         try (Stream<Path> files = Files.walk(dir)) {
             files.filter(Files::isRegularFile).forEach(p -> left.add(dir.relativize(p).toString()));
         }
-        assertEquals(List.of("base/5/16384", "global/1260", "pg_tblspc/16400/PG_15_202209061/5/16390", "pg_wal/000000010000000000000001"), List.copyOf(left));
+        assertEquals(
+                List.of(
+                        "base/5/16384",
+                        "global/1260",
+                        "pg_tblspc/16400/PG_15_202209061/5/16390",
+                        "pg_wal/000000010000000000000001"),
+                List.copyOf(left));
         assertTrue(Files.isDirectory(dir.resolve("pg_wal/archive_status")));
     }
 }

@@ -123,7 +123,8 @@ final class Checkpoints {
         CheckPointRecord.setNewestCommitTsXid(body, 0, counters.newestCommitTsXid());
         // Only an online checkpoint needs it, to tell a hot standby where to look for running
         // transactions.
-        boolean standbyInfo = !shutdown && control.snapshot().walLevel() >= ControlFile.WAL_LEVEL_REPLICA;
+        boolean standbyInfo =
+                !shutdown && control.snapshot().walLevel() >= ControlFile.WAL_LEVEL_REPLICA;
         CheckPointRecord.setOldestActiveXid(
                 body, 0, standbyInfo ? counters.oldestActiveXid() : TransactionId.INVALID);
     }

@@ -243,7 +243,8 @@ public final class Recovery implements AutoCloseable {
      */
     private void checkMinimumRecoveryPoint() {
         long minimum = found.minRecoveryPoint();
-        if (minimum != Lsn.INVALID && history.timelineAt(minimum - 1) != found.minRecoveryPointTli()) {
+        if (minimum != Lsn.INVALID
+                && history.timelineAt(minimum - 1) != found.minRecoveryPointTli()) {
             throw new RefusedException(
                     "the history of timeline "
                             + Integer.toUnsignedString(history.newest())
@@ -328,13 +329,16 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Reads the control file once more. The caller has taken the directory's lock meanwhile: a server that came and went while the WAL was scanned has moved
-     * it on, and what was found before is no longer so.
+     * Reads the control file once more. The caller has taken the directory's lock meanwhile: a
+     * server that came and went while the WAL was scanned has moved it on, and what was found
+     * before is no longer so.
      *
      * @throws RefusedException when it is not what {@link #open} found
      */
     public void requireUnchanged() {
-        if (!ControlFile.read(disk, smgr.dataDirectory()).describeDifferences(found, false).isEmpty()) {
+        if (!ControlFile.read(disk, smgr.dataDirectory())
+                .describeDifferences(found, false)
+                .isEmpty()) {
             throw new RefusedException(
                     "the control file changed while the WAL was read, so another process has used the directory: file="
                             + smgr.dataDirectory());

@@ -10,7 +10,8 @@ import org.pgkernel.smgr.SizePolicy;
  *
  * @param sharedBuffers buffers of the pool, 8 KB each
  * @param dropStrategy how a dropped relation's buffers are found
- * @param lookupDivisor the strategy LOOKUP probes when fewer than {@code sharedBuffers} divided by this many blocks are to be dropped
+ * @param lookupDivisor the strategy LOOKUP probes when fewer than {@code sharedBuffers} divided by
+ *     this many blocks are to be dropped
  * @param sizePolicy when a remembered fork size is proof
  * @param fullPageWrites what checkpoints say from the end of recovery on; null keeps what the WAL
  *     said last
@@ -26,7 +27,20 @@ public record RecoveryOptions(
         ReplayListener listener,
         Clock clock) {
     /** With PostgreSQL's lookup divisor. */
-    public RecoveryOptions(int sharedBuffers, DropStrategy dropStrategy, SizePolicy sizePolicy, Boolean fullPageWrites, ReplayListener listener, Clock clock) {
-        this(sharedBuffers, dropStrategy, BufferPoolOptions.DEFAULT_LOOKUP_DIVISOR, sizePolicy, fullPageWrites, listener, clock);
+    public RecoveryOptions(
+            int sharedBuffers,
+            DropStrategy dropStrategy,
+            SizePolicy sizePolicy,
+            Boolean fullPageWrites,
+            ReplayListener listener,
+            Clock clock) {
+        this(
+                sharedBuffers,
+                dropStrategy,
+                BufferPoolOptions.DEFAULT_LOOKUP_DIVISOR,
+                sizePolicy,
+                fullPageWrites,
+                listener,
+                clock);
     }
 }

@@ -232,7 +232,8 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("C30: promotion short of the minimum recovery point is refused, no timeline begins")
+    @DisplayName(
+            "C30: promotion short of the minimum recovery point is refused, no timeline begins")
     void promotionBeforeTheMinimumRecoveryPointIsRefused() {
         cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
         long early = cluster.wal.heap(TinyHeap.INIT, REL, 0);
@@ -347,8 +348,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName(
-            "C30: the minimum recovery point covers a page before the page is written")
+    @DisplayName("C30: the minimum recovery point covers a page before the page is written")
     void theMinimumRecoveryPointIsDurableFirst() {
         cluster.shutdownCheckpoint(DbState.SHUTDOWNED);
         cluster.wal.heap(TinyHeap.INIT, REL, 0);

@@ -16,17 +16,27 @@ import org.pgkernel.base.Lsn;
 import org.pgkernel.base.Page;
 
 /**
- * Compares two data directories byte for byte: every file below {@code base}, {@code global} and the tablespaces (all forks and
- * segments, {@code pg_filenode.map}, {@code PG_VERSION}), every SLRU, and the two-phase state files.
+ * Compares two data directories byte for byte: every file below {@code base}, {@code global} and
+ * the tablespaces (all forks and segments, {@code pg_filenode.map}, {@code PG_VERSION}), every
+ * SLRU, and the two-phase state files.
  *
- * <p>Nothing is masked: LSN, checksum, hint bits and hole count. Left out are files that are no part of what recovery restores: {@code
- * pg_control} (compared field by field, see {@code ControlFile.describeDifferences}), {@code pg_internal.init} (a cache that every server start
- * removes), {@code pg_notify} (emptied at every start), and temporary files. The one exception that can be switched on is the free space
- * map under checksums: its pages are changed without WAL, and may be torn.
+ * <p>Nothing is masked: LSN, checksum, hint bits and hole count. Left out are files that are no
+ * part of what recovery restores: {@code pg_control} (compared field by field, see {@code
+ * ControlFile.describeDifferences}), {@code pg_internal.init} (a cache that every server start
+ * removes), {@code pg_notify} (emptied at every start), and temporary files. The one exception that
+ * can be switched on is the free space map under checksums: its pages are changed without WAL, and
+ * may be torn.
  */
 public final class ClusterComparison {
     /** Directories of 8 KB pages outside the relations. (PostgreSQL: SimpleLruInit's callers.) */
-    static final List<String> SLRUS = List.of("pg_xact", "pg_subtrans", "pg_multixact/offsets", "pg_multixact/members", "pg_commit_ts", "pg_serial");
+    static final List<String> SLRUS =
+            List.of(
+                    "pg_xact",
+                    "pg_subtrans",
+                    "pg_multixact/offsets",
+                    "pg_multixact/members",
+                    "pg_commit_ts",
+                    "pg_serial");
 
     private static final int KEPT_DIFFERENCES = 200;
     private static final Pattern FSM = Pattern.compile("\\d+_fsm(\\.\\d+)?");
@@ -42,12 +52,23 @@ public final class ClusterComparison {
      * @param rightLsn the same on the right
      * @param reason a few words
      */
-    public record Difference(String file, long block, int offset, long leftLsn, long rightLsn, String reason) {
+    public record Difference(
+            String file, long block, int offset, long leftLsn, long rightLsn, String reason) {
         @Override
         public String toString() {
             return block < 0
                     ? file + ": " + reason
-                    : file + " block=" + block + " offset=" + offset + " lsn=" + Lsn.format(leftLsn) + " vs " + Lsn.format(rightLsn) + ": " + reason;
+                    : file
+                            + " block="
+                            + block
+                            + " offset="
+                            + offset
+                            + " lsn="
+                            + Lsn.format(leftLsn)
+                            + " vs "
+                            + Lsn.format(rightLsn)
+                            + ": "
+                            + reason;
         }
     }
 
@@ -59,7 +80,8 @@ public final class ClusterComparison {
      * @param pages pages compared, SLRU pages included
      * @param files files compared
      */
-    public record Result(List<Difference> differences, long differenceCount, long pages, int files) {
+    public record Result(
+            List<Difference> differences, long differenceCount, long pages, int files) {
         public boolean equal() {
             return differenceCount == 0;
         }
@@ -68,7 +90,13 @@ public final class ClusterComparison {
         public String describe() {
             StringBuilder text = new StringBuilder();
             differences.forEach(difference -> text.append(difference).append('\n'));
-            return text.append(differenceCount).append(" differences in ").append(pages).append(" pages of ").append(files).append(" files").toString();
+            return text.append(differenceCount)
+                    .append(" differences in ")
+                    .append(pages)
+                    .append(" pages of ")
+                    .append(files)
+                    .append(" files")
+                    .toString();
         }
     }
 
@@ -95,39 +123,66 @@ public final class ClusterComparison {
         return compare(left, right, false);
     }
 
-    /** @param skipFreeSpaceMaps leave out FSM forks; meant for clusters with checksums only */
+    /**
+     * @param skipFreeSpaceMaps leave out FSM forks; meant for clusters with checksums only
+     */
     public static Result compare(Path left, Path right, boolean skipFreeSpaceMaps) {
         ClusterComparison comparison = new ClusterComparison(left, right, skipFreeSpaceMaps);
         try {
             comparison.run();
         } catch (IOException e) {
-            throw new PostgresServerException("cannot compare: left=" + left + " right=" + right, e);
+            throw new PostgresServerException(
+                    "cannot compare: left=" + left + " right=" + right, e);
         }
-        return new Result(List.copyOf(comparison.differences), comparison.differenceCount, comparison.pages, comparison.files);
+        return new Result(
+                List.copyOf(comparison.differences),
+                comparison.differenceCount,
+                comparison.pages,
+                comparison.files);
     }
 
-    /** The differing page's two headers and byte ranges, then all items of both: for a person who looks for the reason. */
+    /**
+     * The differing page's two headers and byte ranges, then all items of both: for a person who
+     * looks for the reason.
+     */
     public static String explain(Path left, Path right, Difference difference) {
         if (difference.block() < 0) {
             return difference.toString();
         }
         try {
-            UnsafeBuffer leftPage = new UnsafeBuffer(page(left.resolve(difference.file()), difference.block()));
-            UnsafeBuffer rightPage = new UnsafeBuffer(page(right.resolve(difference.file()), difference.block()));
-            StringBuilder text = new StringBuilder().append(difference).append('\n').append(PageExplanation.dump(leftPage, rightPage, Page.SIZE));
-            if (Page.lower(leftPage) > Page.HEADER_SIZE && Page.lower(leftPage) <= Page.upper(leftPage) && Page.upper(leftPage) <= Page.SIZE) {
-                text.append("left items: ").append(PageExplanation.items(leftPage)).append("right items: ").append(PageExplanation.items(rightPage));
+            UnsafeBuffer leftPage =
+                    new UnsafeBuffer(page(left.resolve(difference.file()), difference.block()));
+            UnsafeBuffer rightPage =
+                    new UnsafeBuffer(page(right.resolve(difference.file()), difference.block()));
+            StringBuilder text =
+                    new StringBuilder()
+                            .append(difference)
+                            .append('\n')
+                            .append(PageExplanation.dump(leftPage, rightPage, Page.SIZE));
+            if (Page.lower(leftPage) > Page.HEADER_SIZE
+                    && Page.lower(leftPage) <= Page.upper(leftPage)
+                    && Page.upper(leftPage) <= Page.SIZE) {
+                text.append("left items: ")
+                        .append(PageExplanation.items(leftPage))
+                        .append("right items: ")
+                        .append(PageExplanation.items(rightPage));
             }
             return text.toString();
         } catch (IOException e) {
-            throw new PostgresServerException("cannot read a page: file=" + difference.file() + " block=" + difference.block(), e);
+            throw new PostgresServerException(
+                    "cannot read a page: file="
+                            + difference.file()
+                            + " block="
+                            + difference.block(),
+                    e);
         }
     }
 
     private static byte[] page(Path file, long block) throws IOException {
         ByteBuffer page = ByteBuffer.allocate(Page.SIZE);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            while (page.hasRemaining() && channel.read(page, block * Page.SIZE + page.position()) > 0) {}
+            while (page.hasRemaining()
+                    && channel.read(page, block * Page.SIZE + page.position()) > 0) {}
         }
         return page.array();
     }
@@ -182,7 +237,14 @@ public final class ClusterComparison {
         if (!Files.exists(leftFile) || !Files.exists(rightFile)) {
             Path there = Files.exists(leftFile) ? leftFile : rightFile;
             String what = name.endsWith("/") ? "directory" : Files.size(there) + " bytes";
-            report(new Difference(name, -1, -1, 0, 0, "only on the " + (there == leftFile ? "left" : "right") + ", " + what));
+            report(
+                    new Difference(
+                            name,
+                            -1,
+                            -1,
+                            0,
+                            0,
+                            "only on the " + (there == leftFile ? "left" : "right") + ", " + what));
             return;
         }
         if (name.endsWith("/")) {
@@ -194,7 +256,9 @@ public final class ClusterComparison {
             long leftSize = leftChannel.size();
             long rightSize = rightChannel.size();
             if (leftSize != rightSize) {
-                report(new Difference(name, -1, -1, 0, 0, "length " + leftSize + " vs " + rightSize));
+                report(
+                        new Difference(
+                                name, -1, -1, 0, 0, "length " + leftSize + " vs " + rightSize));
             }
             long common = Math.min(leftSize, rightSize);
             for (long at = 0; at < common; at += CHUNK) {
@@ -212,17 +276,29 @@ public final class ClusterComparison {
     private void comparePages(String name, long at, int length) {
         for (int from = 0; from < length; from += Page.SIZE) {
             int pageLength = Math.min(Page.SIZE, length - from);
-            int mismatch = leftBytes.slice(from, pageLength).mismatch(rightBytes.slice(from, pageLength));
+            int mismatch =
+                    leftBytes.slice(from, pageLength).mismatch(rightBytes.slice(from, pageLength));
             if (mismatch < 0) {
                 continue;
             }
             leftPage.wrap(leftBytes, from, pageLength);
             rightPage.wrap(rightBytes, from, pageLength);
-            boolean relation = !SLRUS.contains(name.substring(0, name.lastIndexOf('/'))) && pageLength == Page.SIZE;
-            report(new Difference(name, (at + from) / Page.SIZE, mismatch,
-                    relation ? Page.lsn(leftPage) : 0, relation ? Page.lsn(rightPage) : 0,
-                    relation ? PageExplanation.reason(leftPage, rightPage, pageLength)
-                            : String.format("%02x vs %02x", leftPage.getByte(mismatch), rightPage.getByte(mismatch))));
+            boolean relation =
+                    !SLRUS.contains(name.substring(0, name.lastIndexOf('/')))
+                            && pageLength == Page.SIZE;
+            report(
+                    new Difference(
+                            name,
+                            (at + from) / Page.SIZE,
+                            mismatch,
+                            relation ? Page.lsn(leftPage) : 0,
+                            relation ? Page.lsn(rightPage) : 0,
+                            relation
+                                    ? PageExplanation.reason(leftPage, rightPage, pageLength)
+                                    : String.format(
+                                            "%02x vs %02x",
+                                            leftPage.getByte(mismatch),
+                                            rightPage.getByte(mismatch))));
         }
     }
 
@@ -233,7 +309,8 @@ public final class ClusterComparison {
         }
     }
 
-    private static void fill(FileChannel channel, ByteBuffer buffer, long at, int length) throws IOException {
+    private static void fill(FileChannel channel, ByteBuffer buffer, long at, int length)
+            throws IOException {
         buffer.clear().limit(length);
         while (buffer.hasRemaining()) {
             if (channel.read(buffer, at + buffer.position()) <= 0) {

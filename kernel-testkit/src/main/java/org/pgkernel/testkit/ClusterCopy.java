@@ -14,9 +14,10 @@ import java.util.stream.Stream;
 /**
  * Copies data directories.
  *
- * <p>A copy stands for itself: a {@code pg_wal} that is a symbolic link becomes a plain directory, and tablespaces are copied to {@code
- * TARGET.tblspc/OID}, to which the copy's {@code pg_tblspc/OID} points. Every other symbolic link is copied as a link. Stretches of zeros
- * become holes. Directories get mode 0700 and files 0600.
+ * <p>A copy stands for itself: a {@code pg_wal} that is a symbolic link becomes a plain directory,
+ * and tablespaces are copied to {@code TARGET.tblspc/OID}, to which the copy's {@code
+ * pg_tblspc/OID} points. Every other symbolic link is copied as a link. Stretches of zeros become
+ * holes. Directories get mode 0700 and files 0600.
  */
 public final class ClusterCopy {
     private static final int CHUNK = 1 << 20;
@@ -24,21 +25,28 @@ public final class ClusterCopy {
 
     private ClusterCopy() {}
 
-    /** Where the copy's tablespaces lie: beside it, {@code TARGET.tblspc}; made only when there are any. */
+    /**
+     * Where the copy's tablespaces lie: beside it, {@code TARGET.tblspc}; made only when there are
+     * any.
+     */
     public static Path tablespaces(Path target) {
         return target.resolveSibling(target.getFileName() + ".tblspc");
     }
 
-    /** Everything except {@code postmaster.pid}, which names a server that does not own the copy. */
+    /**
+     * Everything except {@code postmaster.pid}, which names a server that does not own the copy.
+     */
     public static void copy(Path source, Path target) {
         copy(source, target, List.of("postmaster.pid"));
     }
 
     /**
-     * Copies a data directory. Nobody may be writing to the source, or the caller knows that what changes does not matter.
+     * Copies a data directory. Nobody may be writing to the source, or the caller knows that what
+     * changes does not matter.
      *
      * @param target must not exist
-     * @param except top-level names to leave out; of a directory named {@code NAME/*} only the contents are left out
+     * @param except top-level names to leave out; of a directory named {@code NAME/*} only the
+     *     contents are left out
      */
     public static void copy(Path source, Path target, List<String> except) {
         try {
@@ -69,7 +77,10 @@ public final class ClusterCopy {
         }
     }
 
-    /** Replaces the copy's WAL (segments and history files) by the source's; {@code archive_status} is left empty. */
+    /**
+     * Replaces the copy's WAL (segments and history files) by the source's; {@code archive_status}
+     * is left empty.
+     */
     public static void replaceWal(Path source, Path target) {
         Path wal = target.resolve("pg_wal");
         try {
@@ -89,7 +100,8 @@ public final class ClusterCopy {
         }
     }
 
-    private static void copyTablespaces(Path source, Path target, ByteBuffer chunk) throws IOException {
+    private static void copyTablespaces(Path source, Path target, ByteBuffer chunk)
+            throws IOException {
         Path links = target.resolve("pg_tblspc");
         createDirectory(links);
         Path homes = tablespaces(target);
@@ -99,7 +111,8 @@ public final class ClusterCopy {
                     Files.createDirectories(homes);
                     Path home = homes.resolve(entry.getFileName());
                     copyTree(entry.toRealPath(), home, chunk);
-                    Files.createSymbolicLink(links.resolve(entry.getFileName()), home.toAbsolutePath());
+                    Files.createSymbolicLink(
+                            links.resolve(entry.getFileName()), home.toAbsolutePath());
                 } else {
                     copyTree(entry, links.resolve(entry.getFileName()), chunk);
                 }
@@ -124,7 +137,9 @@ public final class ClusterCopy {
 
     private static void copyFile(Path source, Path target, ByteBuffer chunk) throws IOException {
         try (FileChannel in = FileChannel.open(source, StandardOpenOption.READ);
-                FileChannel out = FileChannel.open(target, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+                FileChannel out =
+                        FileChannel.open(
+                                target, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             Files.setPosixFilePermissions(target, PosixFilePermissions.fromString("rw-------"));
             long position = 0;
             while (true) {

@@ -1,13 +1,12 @@
 package org.pgkernel.testkit;
 
-import org.pgkernel.base.disk.Disk;
-import org.pgkernel.base.disk.DiskFile;
-import org.pgkernel.base.error.DiskException;
-
 import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.disk.DiskFile;
+import org.pgkernel.base.error.DiskException;
 
 /**
  * A disk that counts its calls, lets a test step in before and after each, and has faults: calls

@@ -1,9 +1,8 @@
 package org.pgkernel.testkit;
 
+import java.util.List;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.DiskFile;
-
-import java.util.List;
 
 /**
  * A disk that passes every call on to another one. Tests extend it and override the calls they mean

@@ -6,7 +6,10 @@ import org.agrona.DirectBuffer;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.Page;
 
-/** Words for two pages that ought to be equal: one short reason, and a dump for whoever hunts the difference. */
+/**
+ * Words for two pages that ought to be equal: one short reason, and a dump for whoever hunts the
+ * difference.
+ */
 final class PageExplanation {
     private static final int INFOMASK = 20;
     private static final int HINT_BITS = 0x0F00;
@@ -14,7 +17,10 @@ final class PageExplanation {
 
     private PageExplanation() {}
 
-    /** Which part of the page the first differing byte lies in, and whether hint bits explain everything. */
+    /**
+     * Which part of the page the first differing byte lies in, and whether hint bits explain
+     * everything.
+     */
     static String reason(DirectBuffer left, DirectBuffer right, int length) {
         if (length < Page.SIZE) {
             return "bytes differ";
@@ -47,7 +53,10 @@ final class PageExplanation {
             }
         }
         if (differing > 0) {
-            append(fields, hints == differing ? "hint bits" : differing + " bytes from " + firstPlace, true);
+            append(
+                    fields,
+                    hints == differing ? "hint bits" : differing + " bytes from " + firstPlace,
+                    true);
         }
         return fields.toString();
     }
@@ -56,15 +65,27 @@ final class PageExplanation {
     static String dump(DirectBuffer left, DirectBuffer right, int length) {
         StringBuilder text = new StringBuilder();
         if (length >= Page.SIZE) {
-            text.append("  left  ").append(header(left)).append("\n  right ").append(header(right)).append('\n');
+            text.append("  left  ")
+                    .append(header(left))
+                    .append("\n  right ")
+                    .append(header(right))
+                    .append('\n');
         }
         List<int[]> ranges = ranges(left, right, length);
         for (int[] range : ranges.subList(0, Math.min(MAX_RANGES, ranges.size()))) {
             int from = range[0];
             int to = range[1];
-            text.append("  ").append(from).append("..").append(to - 1).append(' ').append(length >= Page.SIZE ? place(left, from) : "").append('\n');
+            text.append("  ")
+                    .append(from)
+                    .append("..")
+                    .append(to - 1)
+                    .append(' ')
+                    .append(length >= Page.SIZE ? place(left, from) : "")
+                    .append('\n');
             text.append("    left  ").append(hex(left, from, Math.min(to, from + 64))).append('\n');
-            text.append("    right ").append(hex(right, from, Math.min(to, from + 64))).append('\n');
+            text.append("    right ")
+                    .append(hex(right, from, Math.min(to, from + 64)))
+                    .append('\n');
         }
         if (ranges.size() > MAX_RANGES) {
             text.append("  … ").append(ranges.size() - MAX_RANGES).append(" more ranges\n");
@@ -78,23 +99,44 @@ final class PageExplanation {
         int count = itemCount(page);
         for (int number = 1; number <= count; number++) {
             int item = Page.itemId(page, number);
-            text.append(String.format("  %3d %s offset=%d length=%d", number, flags(item), Page.lpOffset(item), Page.lpLength(item)));
+            text.append(
+                    String.format(
+                            "  %3d %s offset=%d length=%d",
+                            number, flags(item), Page.lpOffset(item), Page.lpLength(item)));
             int end = Page.lpOffset(item) + Page.lpLength(item);
             if (Page.lpHasStorage(item) && end <= Page.SIZE) {
-                text.append(' ').append(hex(page, Page.lpOffset(item), Math.min(end, Page.lpOffset(item) + 64)));
+                text.append(' ')
+                        .append(
+                                hex(
+                                        page,
+                                        Page.lpOffset(item),
+                                        Math.min(end, Page.lpOffset(item) + 64)));
             }
             text.append('\n');
         }
         if (Page.special(page) < Page.SIZE && Page.special(page) >= Page.HEADER_SIZE) {
-            text.append("  special ").append(hex(page, Page.special(page), Math.min(Page.SIZE, Page.special(page) + 64))).append('\n');
+            text.append("  special ")
+                    .append(
+                            hex(
+                                    page,
+                                    Page.special(page),
+                                    Math.min(Page.SIZE, Page.special(page) + 64)))
+                    .append('\n');
         }
         return text.toString();
     }
 
     private static String header(DirectBuffer page) {
-        return String.format("lsn=%s checksum=%04X flags=%04X lower=%d upper=%d special=%d prune_xid=%s items=%d",
-                Lsn.format(Page.lsn(page)), Page.checksum(page), Page.flags(page), Page.lower(page), Page.upper(page), Page.special(page),
-                Integer.toUnsignedString(Page.pruneXid(page)), itemCount(page));
+        return String.format(
+                "lsn=%s checksum=%04X flags=%04X lower=%d upper=%d special=%d prune_xid=%s items=%d",
+                Lsn.format(Page.lsn(page)),
+                Page.checksum(page),
+                Page.flags(page),
+                Page.lower(page),
+                Page.upper(page),
+                Page.special(page),
+                Integer.toUnsignedString(Page.pruneXid(page)),
+                itemCount(page));
     }
 
     private static String place(DirectBuffer page, int offset) {
@@ -106,7 +148,10 @@ final class PageExplanation {
         }
         int number = itemAt(page, offset);
         if (number > 0) {
-            return "item " + number + " byte " + (offset - Page.lpOffset(Page.itemId(page, number)));
+            return "item "
+                    + number
+                    + " byte "
+                    + (offset - Page.lpOffset(Page.itemId(page, number)));
         }
         if (offset >= Page.special(page)) {
             return "special space byte " + (offset - Page.special(page));
@@ -127,7 +172,9 @@ final class PageExplanation {
         int count = itemCount(page);
         for (int number = 1; number <= count; number++) {
             int item = Page.itemId(page, number);
-            if (Page.lpHasStorage(item) && offset >= Page.lpOffset(item) && offset < Page.lpOffset(item) + Page.lpLength(item)) {
+            if (Page.lpHasStorage(item)
+                    && offset >= Page.lpOffset(item)
+                    && offset < Page.lpOffset(item) + Page.lpLength(item)) {
                 return number;
             }
         }

@@ -32,12 +32,15 @@ import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.tukaani.xz.XZInputStream;
 
 /**
- * The programs of one PostgreSQL release, unpacked from an "embedded binaries" jar into a cache directory.
+ * The programs of one PostgreSQL release, unpacked from an "embedded binaries" jar into a cache
+ * directory.
  *
- * <p>The cache lies where an unprivileged user may run it: {@code ~/.cache/pgkernel} for an ordinary user; for root, whose home others
- * cannot enter, a directory below {@code java.io.tmpdir} that must belong to root. The system property {@code pgkernel.cache} names
- * another place. A release is unpacked beside its final name and renamed, under a file lock, so that any number of processes may ask at
- * once; a list of its files, checked at each use, notices a cache that somebody thinned out, and unpacks anew.
+ * <p>The cache lies where an unprivileged user may run it: {@code ~/.cache/pgkernel} for an
+ * ordinary user; for root, whose home others cannot enter, a directory below {@code java.io.tmpdir}
+ * that must belong to root. The system property {@code pgkernel.cache} names another place. A
+ * release is unpacked beside its final name and renamed, under a file lock, so that any number of
+ * processes may ask at once; a list of its files, checked at each use, notices a cache that
+ * somebody thinned out, and unpacks anew.
  *
  * <p>Linux on x86-64 only.
  */
@@ -70,12 +73,14 @@ public final class PostgresBinaries {
     public static PostgresBinaries judge() {
         InputStream in = PostgresBinaries.class.getClassLoader().getResourceAsStream(RESOURCE);
         if (in == null) {
-            throw new PostgresServerException("no PostgreSQL binaries on the class path: resource=" + RESOURCE);
+            throw new PostgresServerException(
+                    "no PostgreSQL binaries on the class path: resource=" + RESOURCE);
         }
         try (in) {
             return unpacked("class path", in.readAllBytes());
         } catch (IOException e) {
-            throw new PostgresServerException("cannot read the PostgreSQL binaries: resource=" + RESOURCE, e);
+            throw new PostgresServerException(
+                    "cannot read the PostgreSQL binaries: resource=" + RESOURCE, e);
         }
     }
 
@@ -88,7 +93,8 @@ public final class PostgresBinaries {
         try (JarFile file = new JarFile(jar.toFile())) {
             ZipEntry entry = file.getEntry(RESOURCE);
             if (entry == null) {
-                throw new PostgresServerException("not a jar with PostgreSQL binaries for Linux x86-64: file=" + jar);
+                throw new PostgresServerException(
+                        "not a jar with PostgreSQL binaries for Linux x86-64: file=" + jar);
             }
             try (InputStream in = file.getInputStream(entry)) {
                 return unpacked(jar.toString(), in.readAllBytes());
@@ -98,7 +104,10 @@ public final class PostgresBinaries {
         }
     }
 
-    /** The first release of this major version among the judge and the jars of {@link #JARS_PROPERTY}. */
+    /**
+     * The first release of this major version among the judge and the jars of {@link
+     * #JARS_PROPERTY}.
+     */
     public static Optional<PostgresBinaries> ofMajor(int major) {
         for (String jar : System.getProperty(JARS_PROPERTY, "").split(File.pathSeparator)) {
             if (!jar.isBlank()) {
@@ -112,7 +121,10 @@ public final class PostgresBinaries {
         return judge.major() == major ? Optional.of(judge) : Optional.empty();
     }
 
-    /** A release of this major version that is installed on this system, on the PATH or where Debian and Red Hat put it; with every tool. */
+    /**
+     * A release of this major version that is installed on this system, on the PATH or where Debian
+     * and Red Hat put it; with every tool.
+     */
     public static Optional<PostgresBinaries> installed(int major) {
         Optional<Path> postgres = PostgresInspection.installed(major, "postgres");
         if (postgres.isEmpty()) {
@@ -122,7 +134,8 @@ public final class PostgresBinaries {
             Path home = postgres.get().toRealPath().getParent().getParent();
             return Optional.of(new PostgresBinaries(home, askVersion(home)));
         } catch (IOException e) {
-            throw new PostgresServerException("cannot use the installed PostgreSQL: file=" + postgres.get(), e);
+            throw new PostgresServerException(
+                    "cannot use the installed PostgreSQL: file=" + postgres.get(), e);
         }
     }
 
@@ -161,18 +174,25 @@ public final class PostgresBinaries {
             Path cache = cacheDirectory();
             Path home = cache.resolve("postgres-" + key);
             if (!complete(home)) {
-                try (FileChannel lock = FileChannel.open(cache.resolve("postgres-" + key + ".lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+                try (FileChannel lock =
+                                FileChannel.open(
+                                        cache.resolve("postgres-" + key + ".lock"),
+                                        StandardOpenOption.CREATE,
+                                        StandardOpenOption.WRITE);
                         var held = lock.lock()) {
                     if (!complete(home)) {
                         unpack(archive, home);
                     }
                 }
             }
-            PostgresBinaries binaries = new PostgresBinaries(home, Files.readString(home.resolve(VERSION_FILE)).strip());
+            PostgresBinaries binaries =
+                    new PostgresBinaries(
+                            home, Files.readString(home.resolve(VERSION_FILE)).strip());
             UNPACKED.put(key, binaries);
             return binaries;
         } catch (IOException e) {
-            throw new PostgresServerException("cannot unpack PostgreSQL binaries: origin=" + origin, e);
+            throw new PostgresServerException(
+                    "cannot unpack PostgreSQL binaries: origin=" + origin, e);
         }
     }
 
@@ -185,7 +205,11 @@ public final class PostgresBinaries {
             cache = Path.of(System.getProperty("java.io.tmpdir"), "pgkernel-cache-root");
         } else {
             String xdg = System.getenv("XDG_CACHE_HOME");
-            cache = (xdg == null || xdg.isBlank() ? Path.of(System.getProperty("user.home"), ".cache") : Path.of(xdg)).resolve("pgkernel");
+            cache =
+                    (xdg == null || xdg.isBlank()
+                                    ? Path.of(System.getProperty("user.home"), ".cache")
+                                    : Path.of(xdg))
+                            .resolve("pgkernel");
         }
         if (!Files.isDirectory(cache)) {
             Files.createDirectories(cache);
@@ -194,7 +218,8 @@ public final class PostgresBinaries {
         // A directory in a shared place could have been planted: what we run from it must be ours.
         String owner = Files.getOwner(cache, LinkOption.NOFOLLOW_LINKS).getName();
         if (ServerUser.runningAsRoot() && !owner.equals("root")) {
-            throw new IOException("the cache directory belongs to " + owner + ", not to root: file=" + cache);
+            throw new IOException(
+                    "the cache directory belongs to " + owner + ", not to root: file=" + cache);
         }
         return cache;
     }
@@ -207,7 +232,9 @@ public final class PostgresBinaries {
         for (String line : Files.readAllLines(manifest)) {
             int space = line.indexOf(' ');
             Path file = home.resolve(line.substring(space + 1));
-            if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS) || !Files.isSymbolicLink(file) && Files.size(file) != Long.parseLong(line.substring(0, space))) {
+            if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)
+                    || !Files.isSymbolicLink(file)
+                            && Files.size(file) != Long.parseLong(line.substring(0, space))) {
                 return false;
             }
         }
@@ -220,8 +247,14 @@ public final class PostgresBinaries {
         try {
             Files.setPosixFilePermissions(temporary, PosixFilePermissions.fromString("rwxr-xr-x"));
             List<String> manifest = new ArrayList<>();
-            try (var tar = new TarArchiveInputStream(new BufferedInputStream(new XZInputStream(new java.io.ByteArrayInputStream(archive)), 1 << 16))) {
-                for (TarArchiveEntry entry = tar.getNextEntry(); entry != null; entry = tar.getNextEntry()) {
+            try (var tar =
+                    new TarArchiveInputStream(
+                            new BufferedInputStream(
+                                    new XZInputStream(new java.io.ByteArrayInputStream(archive)),
+                                    1 << 16))) {
+                for (TarArchiveEntry entry = tar.getNextEntry();
+                        entry != null;
+                        entry = tar.getNextEntry()) {
                     extract(tar, entry, temporary, manifest);
                 }
             }
@@ -230,17 +263,21 @@ public final class PostgresBinaries {
             try {
                 Files.move(temporary, home, StandardCopyOption.ATOMIC_MOVE);
             } catch (AtomicMoveNotSupportedException e) {
-                throw new IOException("the cache directory cannot rename atomically: file=" + home, e);
+                throw new IOException(
+                        "the cache directory cannot rename atomically: file=" + home, e);
             }
         } finally {
             FileTrees.delete(temporary);
         }
     }
 
-    private static void extract(InputStream tar, TarArchiveEntry entry, Path root, List<String> manifest) throws IOException {
+    private static void extract(
+            InputStream tar, TarArchiveEntry entry, Path root, List<String> manifest)
+            throws IOException {
         Path target = root.resolve(entry.getName()).normalize();
         if (!target.startsWith(root)) {
-            throw new IOException("an archive entry leaves its directory: entry=" + entry.getName());
+            throw new IOException(
+                    "an archive entry leaves its directory: entry=" + entry.getName());
         }
         if (entry.isDirectory()) {
             Files.createDirectories(target);
@@ -249,8 +286,10 @@ public final class PostgresBinaries {
         Files.createDirectories(target.getParent());
         if (entry.isSymbolicLink()) {
             Path link = Path.of(entry.getLinkName());
-            if (link.isAbsolute() || !target.getParent().resolve(link).normalize().startsWith(root)) {
-                throw new IOException("a symbolic link leaves its directory: entry=" + entry.getName());
+            if (link.isAbsolute()
+                    || !target.getParent().resolve(link).normalize().startsWith(root)) {
+                throw new IOException(
+                        "a symbolic link leaves its directory: entry=" + entry.getName());
             }
             Files.createSymbolicLink(target, link);
             manifest.add("0 " + entry.getName());
@@ -261,7 +300,9 @@ public final class PostgresBinaries {
             try (OutputStream out = Files.newOutputStream(target)) {
                 tar.transferTo(out);
             }
-            Set<PosixFilePermission> mode = PosixFilePermissions.fromString((entry.getMode() & 0111) != 0 ? "rwxr-xr-x" : "rw-r--r--");
+            Set<PosixFilePermission> mode =
+                    PosixFilePermissions.fromString(
+                            (entry.getMode() & 0111) != 0 ? "rwxr-xr-x" : "rw-r--r--");
             Files.setPosixFilePermissions(target, mode);
             manifest.add(Files.size(target) + " " + entry.getName());
         }
@@ -269,7 +310,10 @@ public final class PostgresBinaries {
 
     private static String askVersion(Path home) throws IOException {
         // "postgres (PostgreSQL) 15.7"; the one thing that root may ask of it.
-        String text = Processes.run(List.of(home.resolve("bin/postgres").toString(), "--version"), 30).output().strip();
+        String text =
+                Processes.run(List.of(home.resolve("bin/postgres").toString(), "--version"), 30)
+                        .output()
+                        .strip();
         Matcher matcher = VERSION.matcher(text);
         if (!matcher.find()) {
             throw new IOException("unexpected answer from postgres --version: \"" + text + "\"");

@@ -20,15 +20,21 @@ import java.util.concurrent.TimeUnit;
 /**
  * A running PostgreSQL server over a data directory, child of this process.
  *
- * <p>Nothing here connects to the server unless {@link #connect} is called: readiness is read from {@code postmaster.pid}, so that a
- * server that only recovers and stops sets no hint bit and writes no row. Settings go on the command line; the directory's files stay as
- * they are. Root runs the server as an unprivileged user, to whom the data directory is given (chown, mode 0700) at each start.
+ * <p>Nothing here connects to the server unless {@link #connect} is called: readiness is read from
+ * {@code postmaster.pid}, so that a server that only recovers and stops sets no hint bit and writes
+ * no row. Settings go on the command line; the directory's files stay as they are. Root runs the
+ * server as an unprivileged user, to whom the data directory is given (chown, mode 0700) at each
+ * start.
  *
- * <p>No server outlives its owner: {@link #close} stops it, a shutdown hook stops what is left when the JVM ends, and a watchdog process
- * stops it when the JVM was killed. Every wait has a limit. Not thread-safe, except {@link #connect}.
+ * <p>No server outlives its owner: {@link #close} stops it, a shutdown hook stops what is left when
+ * the JVM ends, and a watchdog process stops it when the JVM was killed. Every wait has a limit.
+ * Not thread-safe, except {@link #connect}.
  */
 public final class PostgresServer implements AutoCloseable {
-    /** How to stop: {@code FAST} writes a shutdown checkpoint, {@code IMMEDIATE} writes nothing and leaves a crashed cluster. */
+    /**
+     * How to stop: {@code FAST} writes a shutdown checkpoint, {@code IMMEDIATE} writes nothing and
+     * leaves a crashed cluster.
+     */
     public enum StopMode {
         FAST("INT"),
         IMMEDIATE("QUIT");
@@ -52,7 +58,14 @@ public final class PostgresServer implements AutoCloseable {
     private final Process process;
     private final Process watchdog;
 
-    private PostgresServer(Builder builder, Path log, long logStart, Path socketDirectory, int port, Process process, Process watchdog) {
+    private PostgresServer(
+            Builder builder,
+            Path log,
+            long logStart,
+            Path socketDirectory,
+            int port,
+            Process process,
+            Process watchdog) {
         this.binaries = builder.binaries;
         this.dataDirectory = builder.dataDirectory;
         this.timeoutSeconds = builder.timeoutSeconds;
@@ -65,27 +78,50 @@ public final class PostgresServer implements AutoCloseable {
     }
 
     /**
-     * Creates a cluster: superuser {@code postgres}, trust authentication, UTF8, no locale, 16 MB segments.
+     * Creates a cluster: superuser {@code postgres}, trust authentication, UTF8, no locale, 16 MB
+     * segments.
      *
-     * @param dataDirectory must not exist, or be empty; its parent must be enterable by the server's user
+     * @param dataDirectory must not exist, or be empty; its parent must be enterable by the
+     *     server's user
      * @param checksums whether pages carry checksums
      */
     public static void initdb(PostgresBinaries binaries, Path dataDirectory, boolean checksums) {
         initdb(binaries, dataDirectory, checksums, 16);
     }
 
-    /** The same with WAL segments of {@code walSegmentMegabytes} MB, a power of two from 1 to 1024. */
-    public static void initdb(PostgresBinaries binaries, Path dataDirectory, boolean checksums, int walSegmentMegabytes) {
+    /**
+     * The same with WAL segments of {@code walSegmentMegabytes} MB, a power of two from 1 to 1024.
+     */
+    public static void initdb(
+            PostgresBinaries binaries,
+            Path dataDirectory,
+            boolean checksums,
+            int walSegmentMegabytes) {
         try {
             Files.createDirectories(dataDirectory);
-            Files.setPosixFilePermissions(dataDirectory, PosixFilePermissions.fromString("rwx------"));
+            Files.setPosixFilePermissions(
+                    dataDirectory, PosixFilePermissions.fromString("rwx------"));
         } catch (IOException e) {
-            throw new PostgresServerException("cannot create a data directory: file=" + dataDirectory, e);
+            throw new PostgresServerException(
+                    "cannot create a data directory: file=" + dataDirectory, e);
         }
         ServerUser user = ServerUser.current();
         user.own(dataDirectory);
-        List<String> command = new ArrayList<>(List.of(binaries.program("initdb").toString(), "-D", dataDirectory.toString(),
-                "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--wal-segsize=" + walSegmentMegabytes, "-N"));
+        List<String> command =
+                new ArrayList<>(
+                        List.of(
+                                binaries.program("initdb").toString(),
+                                "-D",
+                                dataDirectory.toString(),
+                                "-U",
+                                "postgres",
+                                "-A",
+                                "trust",
+                                "-E",
+                                "UTF8",
+                                "--no-locale",
+                                "--wal-segsize=" + walSegmentMegabytes,
+                                "-N"));
         if (checksums) {
             command.add("-k");
         }
@@ -97,13 +133,17 @@ public final class PostgresServer implements AutoCloseable {
         return new Builder(binaries, dataDirectory);
     }
 
-    /** The settings under which crash recovery by PostgreSQL changes nothing but what redo changes, and stays comparable with ours. */
+    /**
+     * The settings under which crash recovery by PostgreSQL changes nothing but what redo changes,
+     * and stays comparable with ours.
+     */
     public static Map<String, String> quietSettings() {
         Map<String, String> settings = new LinkedHashMap<>();
         settings.put("autovacuum", "off");
         settings.put("hot_standby", "off");
         settings.put("max_logical_replication_workers", "0");
-        // The background writer logs a snapshot of running transactions now and then; that would move the end of WAL.
+        // The background writer logs a snapshot of running transactions now and then; that would
+        // move the end of WAL.
         settings.put("bgwriter_delay", "10s");
         // No power failure is under test: what the server wrote is what a copy finds.
         settings.put("fsync", "off");
@@ -115,12 +155,18 @@ public final class PostgresServer implements AutoCloseable {
     }
 
     /**
-     * Lets PostgreSQL recover a crashed cluster and shut it down, without any connection being made.
+     * Lets PostgreSQL recover a crashed cluster and shut it down, without any connection being
+     * made.
      *
      * @return what the server logged meanwhile
      */
-    public static String recover(PostgresBinaries binaries, Path dataDirectory, Map<String, String> settings) {
-        try (PostgresServer server = builder(binaries, dataDirectory).settings(quietSettings()).settings(settings).start()) {
+    public static String recover(
+            PostgresBinaries binaries, Path dataDirectory, Map<String, String> settings) {
+        try (PostgresServer server =
+                builder(binaries, dataDirectory)
+                        .settings(quietSettings())
+                        .settings(settings)
+                        .start()) {
             server.stop(StopMode.FAST);
             return server.logSinceStart();
         }
@@ -149,7 +195,10 @@ public final class PostgresServer implements AutoCloseable {
             return this;
         }
 
-        /** Listen on 127.0.0.1 at a free port, as {@link PostgresServer#connect} needs; otherwise only a private socket exists. */
+        /**
+         * Listen on 127.0.0.1 at a free port, as {@link PostgresServer#connect} needs; otherwise
+         * only a private socket exists.
+         */
         public Builder connectable() {
             tcp = true;
             return this;
@@ -170,7 +219,10 @@ public final class PostgresServer implements AutoCloseable {
             return start(true);
         }
 
-        /** Starts without waiting for the end of recovery: for a standby that stays in recovery. See {@link PostgresServer#awaitReady}. */
+        /**
+         * Starts without waiting for the end of recovery: for a standby that stays in recovery. See
+         * {@link PostgresServer#awaitReady}.
+         */
         public PostgresServer startWithoutWaiting() {
             return start(false);
         }
@@ -186,7 +238,9 @@ public final class PostgresServer implements AutoCloseable {
                 } catch (PostgresServerException e) {
                     server.killQuietly();
                     // Somebody took the port between our look and the server's bind.
-                    if (!tcp || attempt == BIND_ATTEMPTS || !server.logSinceStart().contains("could not bind")) {
+                    if (!tcp
+                            || attempt == BIND_ATTEMPTS
+                            || !server.logSinceStart().contains("could not bind")) {
                         throw e;
                     }
                 }
@@ -198,15 +252,22 @@ public final class PostgresServer implements AutoCloseable {
             ServerUser user = ServerUser.current();
             try {
                 if (!Files.isDirectory(dataDirectory)) {
-                    throw new PostgresServerException("not a data directory: file=" + dataDirectory);
+                    throw new PostgresServerException(
+                            "not a data directory: file=" + dataDirectory);
                 }
-                Files.setPosixFilePermissions(dataDirectory, PosixFilePermissions.fromString("rwx------"));
+                Files.setPosixFilePermissions(
+                        dataDirectory, PosixFilePermissions.fromString("rwx------"));
                 user.own(dataDirectory);
                 // A socket's path holds 107 bytes; the data directory's may be longer.
                 Path socketDirectory = Files.createTempDirectory(shortTemporaryDirectory(), "pgs");
                 user.own(socketDirectory);
                 int port = tcp ? freePort() : 5432;
-                List<String> command = new ArrayList<>(List.of(binaries.program("postgres").toString(), "-D", dataDirectory.toString()));
+                List<String> command =
+                        new ArrayList<>(
+                                List.of(
+                                        binaries.program("postgres").toString(),
+                                        "-D",
+                                        dataDirectory.toString()));
                 Map<String, String> all = new LinkedHashMap<>(settings);
                 all.put("port", Integer.toString(port));
                 all.put("listen_addresses", tcp ? "127.0.0.1" : "");
@@ -215,19 +276,35 @@ public final class PostgresServer implements AutoCloseable {
                 all.put("log_destination", "stderr");
                 all.forEach((name, value) -> command.addAll(List.of("-c", name + "=" + value)));
                 long logStart = Files.exists(log) ? Files.size(log) : 0;
-                Process process = Processes.builder(user.command(command))
-                        .redirectErrorStream(true)
-                        .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()))
-                        .start();
+                Process process =
+                        Processes.builder(user.command(command))
+                                .redirectErrorStream(true)
+                                .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()))
+                                .start();
                 process.getOutputStream().close();
-                // Ends by itself at a line on its input; at end of input (this JVM died) it stops the server first.
-                Process watchdog = Processes.builder(List.of("sh", "-c", "read line || { kill -s QUIT " + process.pid() + "; rm -rf '" + socketDirectory + "'; }"))
-                        .redirectOutput(ProcessBuilder.Redirect.DISCARD).redirectError(ProcessBuilder.Redirect.DISCARD).start();
-                PostgresServer server = new PostgresServer(this, log, logStart, socketDirectory, port, process, watchdog);
+                // Ends by itself at a line on its input; at end of input (this JVM died) it stops
+                // the server first.
+                Process watchdog =
+                        Processes.builder(
+                                        List.of(
+                                                "sh",
+                                                "-c",
+                                                "read line || { kill -s QUIT "
+                                                        + process.pid()
+                                                        + "; rm -rf '"
+                                                        + socketDirectory
+                                                        + "'; }"))
+                                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                                .start();
+                PostgresServer server =
+                        new PostgresServer(
+                                this, log, logStart, socketDirectory, port, process, watchdog);
                 AtExit.SERVERS.add(server);
                 return server;
             } catch (IOException e) {
-                throw new PostgresServerException("cannot start PostgreSQL: file=" + dataDirectory, e);
+                throw new PostgresServerException(
+                        "cannot start PostgreSQL: file=" + dataDirectory, e);
             }
         }
     }
@@ -240,7 +317,9 @@ public final class PostgresServer implements AutoCloseable {
         return dataDirectory;
     }
 
-    /** TCP port on 127.0.0.1; meaningless unless the server was built {@link Builder#connectable()}. */
+    /**
+     * TCP port on 127.0.0.1; meaningless unless the server was built {@link Builder#connectable()}.
+     */
     public int port() {
         return port;
     }
@@ -254,19 +333,36 @@ public final class PostgresServer implements AutoCloseable {
         return process.isAlive();
     }
 
-    /** Waits until {@code postmaster.pid} says "ready". (PostgreSQL: wait_for_postmaster_start, pg_ctl.c.) */
+    /**
+     * Waits until {@code postmaster.pid} says "ready". (PostgreSQL: wait_for_postmaster_start,
+     * pg_ctl.c.)
+     */
     public void awaitReady() {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(timeoutSeconds);
         while (true) {
             if (!process.isAlive()) {
-                throw new PostgresServerException("PostgreSQL ended with code " + process.exitValue() + " while starting: file=" + dataDirectory + "\n" + logTail());
+                throw new PostgresServerException(
+                        "PostgreSQL ended with code "
+                                + process.exitValue()
+                                + " while starting: file="
+                                + dataDirectory
+                                + "\n"
+                                + logTail());
             }
             List<String> lines = pidFile();
-            if (lines.size() >= 8 && lines.get(0).strip().equals(Long.toString(process.pid())) && lines.get(7).strip().equals("ready")) {
+            if (lines.size() >= 8
+                    && lines.get(0).strip().equals(Long.toString(process.pid()))
+                    && lines.get(7).strip().equals("ready")) {
                 return;
             }
             if (System.nanoTime() - deadline > 0) {
-                throw new PostgresServerException("PostgreSQL is not ready after " + timeoutSeconds + " s: file=" + dataDirectory + "\n" + logTail());
+                throw new PostgresServerException(
+                        "PostgreSQL is not ready after "
+                                + timeoutSeconds
+                                + " s: file="
+                                + dataDirectory
+                                + "\n"
+                                + logTail());
             }
             pause();
         }
@@ -281,7 +377,10 @@ public final class PostgresServer implements AutoCloseable {
         properties.setProperty("autosave", "never");
         properties.setProperty("connectTimeout", "30");
         properties.setProperty("socketTimeout", "600");
-        Connection connection = new org.postgresql.Driver().connect("jdbc:postgresql://127.0.0.1:" + port + "/" + database, properties);
+        Connection connection =
+                new org.postgresql.Driver()
+                        .connect(
+                                "jdbc:postgresql://127.0.0.1:" + port + "/" + database, properties);
         if (connection == null) {
             throw new SQLException("the driver does not accept its own URL");
         }
@@ -291,7 +390,8 @@ public final class PostgresServer implements AutoCloseable {
     /**
      * Stops the server and waits for its end.
      *
-     * @throws PostgresServerException when it does not end in time (it is killed then), or not cleanly
+     * @throws PostgresServerException when it does not end in time (it is killed then), or not
+     *     cleanly
      */
     public void stop(StopMode mode) {
         if (process.isAlive()) {
@@ -300,17 +400,30 @@ public final class PostgresServer implements AutoCloseable {
         boolean ended = waitForEnd(process, timeoutSeconds);
         if (!ended) {
             killQuietly();
-            throw new PostgresServerException("PostgreSQL did not stop within " + timeoutSeconds + " s: file=" + dataDirectory + "\n" + logTail());
+            throw new PostgresServerException(
+                    "PostgreSQL did not stop within "
+                            + timeoutSeconds
+                            + " s: file="
+                            + dataDirectory
+                            + "\n"
+                            + logTail());
         }
         finish();
         if (mode == StopMode.FAST && process.exitValue() != 0) {
-            throw new PostgresServerException("PostgreSQL ended with code " + process.exitValue() + ": file=" + dataDirectory + "\n" + logTail());
+            throw new PostgresServerException(
+                    "PostgreSQL ended with code "
+                            + process.exitValue()
+                            + ": file="
+                            + dataDirectory
+                            + "\n"
+                            + logTail());
         }
     }
 
     /**
-     * Kills every process of the server with SIGKILL and waits until all are gone: what is on disk then is what a crash of the server
-     * leaves. The postmaster is held still first, so that it cannot react to the death of a child.
+     * Kills every process of the server with SIGKILL and waits until all are gone: what is on disk
+     * then is what a crash of the server leaves. The postmaster is held still first, so that it
+     * cannot react to the death of a child.
      */
     public void kill() {
         List<String> pidFile = pidFile();
@@ -331,7 +444,8 @@ public final class PostgresServer implements AutoCloseable {
         releaseSharedMemory(pidFile);
         finish();
         if (!gone) {
-            throw new PostgresServerException("PostgreSQL processes are alive after SIGKILL: file=" + dataDirectory);
+            throw new PostgresServerException(
+                    "PostgreSQL processes are alive after SIGKILL: file=" + dataDirectory);
         }
     }
 
@@ -354,7 +468,8 @@ public final class PostgresServer implements AutoCloseable {
     public String logSinceStart() {
         try {
             byte[] all = Files.readAllBytes(log);
-            return new String(all, (int) logStart, all.length - (int) logStart, StandardCharsets.UTF_8);
+            return new String(
+                    all, (int) logStart, all.length - (int) logStart, StandardCharsets.UTF_8);
         } catch (IOException e) {
             return "(no log: " + e + ")";
         }
@@ -399,11 +514,16 @@ public final class PostgresServer implements AutoCloseable {
         } catch (NoSuchFileException e) {
             return List.of();
         } catch (IOException e) {
-            throw new PostgresServerException("cannot read the lock file: file=" + dataDirectory.resolve("postmaster.pid"), e);
+            throw new PostgresServerException(
+                    "cannot read the lock file: file=" + dataDirectory.resolve("postmaster.pid"),
+                    e);
         }
     }
 
-    /** A killed server leaves its small System V segment behind; line 7 of the lock file holds its key and id. */
+    /**
+     * A killed server leaves its small System V segment behind; line 7 of the lock file holds its
+     * key and id.
+     */
     private static void releaseSharedMemory(List<String> pidFile) {
         if (pidFile.size() >= 7) {
             String[] keyAndId = pidFile.get(6).strip().split("\\s+");
@@ -440,7 +560,8 @@ public final class PostgresServer implements AutoCloseable {
         try {
             while (true) {
                 try {
-                    return process.waitFor(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
+                    return process.waitFor(
+                            Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }

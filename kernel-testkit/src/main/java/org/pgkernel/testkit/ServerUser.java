@@ -9,8 +9,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Who runs the server. PostgreSQL refuses to run as root: root starts it through {@code setpriv} as an ordinary user of the system
- * ({@code postgres} if there is one, else {@code nobody}); anybody else starts it as himself.
+ * Who runs the server. PostgreSQL refuses to run as root: root starts it through {@code setpriv} as
+ * an ordinary user of the system ({@code postgres} if there is one, else {@code nobody}); anybody
+ * else starts it as himself.
  */
 final class ServerUser {
     private static final boolean ROOT = isRoot();
@@ -44,7 +45,14 @@ final class ServerUser {
         if (name == null) {
             return command;
         }
-        List<String> all = new ArrayList<>(List.of("setpriv", "--reuid=" + uid, "--regid=" + gid, "--clear-groups", "--"));
+        List<String> all =
+                new ArrayList<>(
+                        List.of(
+                                "setpriv",
+                                "--reuid=" + uid,
+                                "--regid=" + gid,
+                                "--clear-groups",
+                                "--"));
         all.addAll(command);
         return all;
     }
@@ -55,13 +63,19 @@ final class ServerUser {
             return;
         }
         Processes.runChecked(List.of("chown", "-R", "-h", uid + ":" + gid, tree.toString()), 120);
-        for (Path parent = tree.toAbsolutePath().getParent(); parent != null; parent = parent.getParent()) {
+        for (Path parent = tree.toAbsolutePath().getParent();
+                parent != null;
+                parent = parent.getParent()) {
             try {
                 var permissions = Files.getPosixFilePermissions(parent);
-                boolean owner = Files.getAttribute(parent, "unix:uid") instanceof Integer id && id == uid;
+                boolean owner =
+                        Files.getAttribute(parent, "unix:uid") instanceof Integer id && id == uid;
                 if (!owner && !permissions.contains(PosixFilePermission.OTHERS_EXECUTE)) {
                     throw new PostgresServerException(
-                            "the server runs as user " + name + ", who may not enter this directory; choose another place for the data: file=" + parent);
+                            "the server runs as user "
+                                    + name
+                                    + ", who may not enter this directory; choose another place for the data: file="
+                                    + parent);
                 }
             } catch (IOException e) {
                 throw new PostgresServerException("cannot look at a directory: file=" + parent, e);
@@ -76,15 +90,20 @@ final class ServerUser {
 
     private static boolean isRoot() {
         try {
-            return Files.getAttribute(Path.of("/proc/self"), "unix:uid") instanceof Integer id && id == 0;
+            return Files.getAttribute(Path.of("/proc/self"), "unix:uid") instanceof Integer id
+                    && id == 0;
         } catch (IOException | UnsupportedOperationException e) {
             return "root".equals(System.getProperty("user.name"));
         }
     }
 
     private static ServerUser unprivileged() {
-        return find("postgres").or(() -> find("nobody")).orElseThrow(() -> new PostgresServerException(
-                "PostgreSQL does not run as root, and the system has neither a user postgres nor nobody"));
+        return find("postgres")
+                .or(() -> find("nobody"))
+                .orElseThrow(
+                        () ->
+                                new PostgresServerException(
+                                        "PostgreSQL does not run as root, and the system has neither a user postgres nor nobody"));
     }
 
     private static Optional<ServerUser> find(String name) {
@@ -92,12 +111,17 @@ final class ServerUser {
             for (String line : Files.readAllLines(Path.of("/etc/passwd"))) {
                 String[] fields = line.split(":");
                 if (fields.length >= 4 && fields[0].equals(name)) {
-                    return Optional.of(new ServerUser(name, Integer.parseInt(fields[2]), Integer.parseInt(fields[3])));
+                    return Optional.of(
+                            new ServerUser(
+                                    name,
+                                    Integer.parseInt(fields[2]),
+                                    Integer.parseInt(fields[3])));
                 }
             }
             return Optional.empty();
         } catch (IOException | NumberFormatException e) {
-            throw new PostgresServerException("cannot read the system's users: file=/etc/passwd", e);
+            throw new PostgresServerException(
+                    "cannot read the system's users: file=/etc/passwd", e);
         }
     }
 }

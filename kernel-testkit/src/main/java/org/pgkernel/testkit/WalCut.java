@@ -17,9 +17,11 @@ public final class WalCut {
     private WalCut() {}
 
     /**
-     * Zeroes the segment that holds {@code lsn} from there to its end, and removes all later segments, of every timeline.
+     * Zeroes the segment that holds {@code lsn} from there to its end, and removes all later
+     * segments, of every timeline.
      *
-     * <p>The directory's own pages must not be newer than the cut, or the cluster is one that no crash could leave.
+     * <p>The directory's own pages must not be newer than the cut, or the cluster is one that no
+     * crash could leave.
      *
      * @param dataDirectory a copy nobody runs on; 16 MB segments
      * @param lsn a record boundary: the end of one record, the start of the next
@@ -41,21 +43,32 @@ public final class WalCut {
             }
             // A cut at a segment's very start needs only the one before it.
             if (!found && offset != 0) {
-                throw new PostgresServerException("no segment holds the cut: lsn=" + Lsn.format(lsn) + " file=" + wal);
+                throw new PostgresServerException(
+                        "no segment holds the cut: lsn=" + Lsn.format(lsn) + " file=" + wal);
             }
         } catch (IOException e) {
-            throw new PostgresServerException("cannot cut the WAL: lsn=" + Lsn.format(lsn) + " file=" + wal, e);
+            throw new PostgresServerException(
+                    "cannot cut the WAL: lsn=" + Lsn.format(lsn) + " file=" + wal, e);
         }
     }
 
     /** The segment files of a {@code pg_wal} directory, in the order of their names. */
     public static List<Path> segments(Path wal) throws IOException {
         try (Stream<Path> entries = Files.list(wal)) {
-            return entries.filter(file -> file.getFileName().toString().matches("[0-9A-F]{24}(\\.partial)?")).sorted().toList();
+            return entries.filter(
+                            file ->
+                                    file.getFileName()
+                                            .toString()
+                                            .matches("[0-9A-F]{24}(\\.partial)?"))
+                    .sorted()
+                    .toList();
         }
     }
 
-    /** The segment number in a file's name, the timeline left aside. (PostgreSQL: XLogFromFileName, xlog_internal.h.) */
+    /**
+     * The segment number in a file's name, the timeline left aside. (PostgreSQL: XLogFromFileName,
+     * xlog_internal.h.)
+     */
     public static long segmentNumber(Path file) {
         String name = file.getFileName().toString();
         long high = Long.parseLong(name.substring(8, 16), 16);

@@ -8,8 +8,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.function.Consumer;
 
 /**
- * A scratch directory that the server's user can enter, removed on close, or when the JVM ends. Set the system property {@code pgkernel.keep} to keep it, to
- * look at what a failed test left.
+ * A scratch directory that the server's user can enter, removed on close, or when the JVM ends. Set
+ * the system property {@code pgkernel.keep} to keep it, to look at what a failed test left.
  */
 public final class WorkDirectory implements AutoCloseable {
     private final Path path;

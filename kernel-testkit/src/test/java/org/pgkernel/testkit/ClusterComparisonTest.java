@@ -16,8 +16,7 @@ import org.pgkernel.base.Page;
 class ClusterComparisonTest {
     private static final String HEAP = "base/5/16384";
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     private Path left;
     private Path right;

@@ -14,8 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ClusterCopyTest {
     private static final int SEGMENT = 16 * 1024 * 1024;
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     @Test
     void copyStandsForItself() throws Exception {
@@ -39,8 +38,11 @@ class ClusterCopyTest {
         assertFalse(Files.isSymbolicLink(target.resolve("pg_wal")));
         assertEquals(SEGMENT, Files.size(target.resolve("pg_wal/000000010000000000000001")));
         assertTrue(Files.isSymbolicLink(target.resolve("pg_tblspc/16999")));
-        assertEquals(directory.resolve("target.tblspc/16999").toRealPath(), target.resolve("pg_tblspc/16999").toRealPath());
-        assertEquals("there", Files.readString(target.resolve("pg_tblspc/16999/PG_15_202209061/file")));
+        assertEquals(
+                directory.resolve("target.tblspc/16999").toRealPath(),
+                target.resolve("pg_tblspc/16999").toRealPath());
+        assertEquals(
+                "there", Files.readString(target.resolve("pg_tblspc/16999/PG_15_202209061/file")));
         assertArrayEquals(odd, Files.readAllBytes(target.resolve("sparse")));
     }
 
@@ -49,7 +51,13 @@ class ClusterCopyTest {
         Path wal = Files.createDirectories(directory.resolve("pg_wal"));
         byte[] full = new byte[SEGMENT];
         Arrays.fill(full, (byte) 1);
-        for (String name : new String[] {"000000010000000000000002", "000000010000000000000003", "000000010000000000000004", "000000020000000100000000"}) {
+        for (String name :
+                new String[] {
+                    "000000010000000000000002",
+                    "000000010000000000000003",
+                    "000000010000000000000004",
+                    "000000020000000100000000"
+                }) {
             Files.write(wal.resolve(name), full);
         }
         Files.writeString(wal.resolve("00000002.history"), "1\n");

@@ -36,7 +36,9 @@ class PostgresServerTest {
         assertEquals("15.7", judge.version());
         assertEquals(15, judge.major());
         assertTrue(Files.isExecutable(judge.program("postgres")));
-        assertTrue(Files.isSymbolicLink(judge.home().resolve("lib/libpq.so.5")), "symbolic links are kept");
+        assertTrue(
+                Files.isSymbolicLink(judge.home().resolve("lib/libpq.so.5")),
+                "symbolic links are kept");
         assertTrue(PostgresBinaries.ofMajor(15).isPresent());
         assertTrue(PostgresBinaries.ofMajor(9).isEmpty());
     }
@@ -46,20 +48,28 @@ class PostgresServerTest {
         Path data = work.resolve("killed");
         ClusterCopy.copy(template, data);
         long pid;
-        try (PostgresServer server = PostgresServer.builder(PostgresBinaries.judge(), data).settings(PostgresServer.quietSettings()).connectable().start()) {
+        try (PostgresServer server =
+                PostgresServer.builder(PostgresBinaries.judge(), data)
+                        .settings(PostgresServer.quietSettings())
+                        .connectable()
+                        .start()) {
             pid = server.pid();
-            try (Connection connection = server.connect("postgres"); Statement statement = connection.createStatement()) {
+            try (Connection connection = server.connect("postgres");
+                    Statement statement = connection.createStatement()) {
                 statement.execute("create table t as select generate_series(1, 1000) g");
             }
             server.kill();
             assertFalse(server.isRunning());
         }
-        assertTrue(Files.exists(data.resolve("postmaster.pid")), "a killed server leaves its lock file");
+        assertTrue(
+                Files.exists(data.resolve("postmaster.pid")),
+                "a killed server leaves its lock file");
         assertTrue(ProcessHandle.of(pid).isEmpty());
         String log = PostgresServer.recover(PostgresBinaries.judge(), data, Map.of());
         assertTrue(log.contains("redo done"), log);
         assertFalse(Files.exists(data.resolve("postmaster.pid")));
-        PostgresInspection.Report report = PostgresInspection.inspect(PostgresBinaries.judge(), data, Map.of());
+        PostgresInspection.Report report =
+                PostgresInspection.inspect(PostgresBinaries.judge(), data, Map.of());
         assertEquals(java.util.List.of(), report.complaints());
         assertTrue(report.tables().get("postgres.public.t").startsWith("1000 "));
         assertEquals(1, report.timeline());
@@ -80,7 +90,11 @@ class PostgresServerTest {
         Path data = work.resolve("broken");
         ClusterCopy.copy(template, data);
         Files.writeString(data.resolve("PG_VERSION"), "9.1\n");
-        PostgresServerException e = assertThrows(PostgresServerException.class, () -> PostgresServer.recover(PostgresBinaries.judge(), data, Map.of()));
-        assertTrue(e.getMessage().contains("initialized by PostgreSQL version 9.1"), e.getMessage());
+        PostgresServerException e =
+                assertThrows(
+                        PostgresServerException.class,
+                        () -> PostgresServer.recover(PostgresBinaries.judge(), data, Map.of()));
+        assertTrue(
+                e.getMessage().contains("initialized by PostgreSQL version 9.1"), e.getMessage());
     }
 }

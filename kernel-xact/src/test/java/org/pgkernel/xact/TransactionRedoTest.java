@@ -91,8 +91,7 @@ class TransactionRedoTest {
     }
 
     private static byte[] bytes(long time, int... rest) {
-        ByteBuffer out =
-                ByteBuffer.allocate(8 + 4 * rest.length).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer out = ByteBuffer.allocate(8 + 4 * rest.length).order(ByteOrder.LITTLE_ENDIAN);
         out.putLong(time);
         Arrays.stream(rest).forEach(out::putInt);
         return out.array();
@@ -104,13 +103,11 @@ class TransactionRedoTest {
         builder.begin(RmgrIds.TRANSACTION, info, XID)
                 .origin(origin)
                 .data(new UnsafeBuffer(data), 0, data.length);
-        try (WalWriter writer =
-                new WalWriter(disk, dir + "/pg_wal", 1, SEGMENT, 1, START, 0, 0)) {
+        try (WalWriter writer = new WalWriter(disk, dir + "/pg_wal", 1, SEGMENT, 1, START, 0, 0)) {
             writer.append(builder);
             writer.flush();
         }
-        WalReader reader =
-                new WalReader(disk, dir + "/pg_wal", TimelineHistory.of(1), SEGMENT, 1);
+        WalReader reader = new WalReader(disk, dir + "/pg_wal", TimelineHistory.of(1), SEGMENT, 1);
         reader.begin(START);
         return reader;
     }
@@ -153,8 +150,7 @@ class TransactionRedoTest {
             String message =
                     assertThrows(DamagedDataException.class, () -> manager.redo(record, context))
                             .getMessage();
-            assertTrue(
-                    message.startsWith("a Transaction/COMMIT record is damaged"), message);
+            assertTrue(message.startsWith("a Transaction/COMMIT record is damaged"), message);
         }
         assertEquals(CommitLog.IN_PROGRESS, module.commitLog().status(XID));
     }

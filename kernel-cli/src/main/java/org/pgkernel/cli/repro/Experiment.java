@@ -1,12 +1,5 @@
 package org.pgkernel.cli.repro;
 
-import org.pgkernel.bufmgr.DropStrategy;
-import org.pgkernel.cli.Sentences;
-import org.pgkernel.cli.SharedBuffers;
-import org.pgkernel.cli.UserException;
-import org.pgkernel.testkit.FileTrees;
-import org.pgkernel.testkit.PostgresBinaries;
-
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
@@ -18,6 +11,12 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.cli.Sentences;
+import org.pgkernel.cli.SharedBuffers;
+import org.pgkernel.cli.UserException;
+import org.pgkernel.testkit.FileTrees;
+import org.pgkernel.testkit.PostgresBinaries;
 
 /**
  * Makes the data sets one after the other and runs all cells of each before the next, so that only

@@ -1,13 +1,12 @@
 package org.pgkernel.cli.repro;
 
+import java.io.PrintStream;
+import java.time.Duration;
+import java.util.Locale;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
-
-import java.io.PrintStream;
-import java.time.Duration;
-import java.util.Locale;
 
 /**
  * A progress bar with time left on a terminal; elsewhere a line every few seconds, and one at the

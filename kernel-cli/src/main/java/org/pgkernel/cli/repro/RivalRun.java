@@ -1,12 +1,5 @@
 package org.pgkernel.cli.repro;
 
-import org.pgkernel.base.Lsn;
-import org.pgkernel.cli.SharedBuffers;
-import org.pgkernel.cli.UserException;
-import org.pgkernel.testkit.ClusterCopy;
-import org.pgkernel.testkit.PostgresBinaries;
-import org.pgkernel.testkit.PostgresServer;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,6 +11,12 @@ import java.sql.Statement;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
+import org.pgkernel.base.Lsn;
+import org.pgkernel.cli.SharedBuffers;
+import org.pgkernel.cli.UserException;
+import org.pgkernel.testkit.ClusterCopy;
+import org.pgkernel.testkit.PostgresBinaries;
+import org.pgkernel.testkit.PostgresServer;
 
 /**
  * The published test on a real standby: it replays the WAL before the pause LSN, is paused, gets

@@ -1,12 +1,11 @@
 package org.pgkernel.cli.repro;
 
-import org.pgkernel.bufmgr.DropStrategy;
-import org.pgkernel.cli.SharedBuffers;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.cli.SharedBuffers;
 
 /** What an experiment is to do. */
 record Settings(
@@ -70,7 +69,7 @@ record Settings(
                 .append('\n');
         plan.append(
                 "  settings  autovacuum=off full_page_writes=off checkpoint_timeout=30min, no"
-                    + " checksums; primary PostgreSQL 15.7\n");
+                        + " checksums; primary PostgreSQL 15.7\n");
         if (!postgres.isEmpty()) {
             plan.append("  rivals    PostgreSQL ")
                     .append(join(postgres))
@@ -80,7 +79,7 @@ record Settings(
                 String.format(
                         Locale.ROOT,
                         "  runs      %d, after one warm-up run a data set that is not counted;"
-                            + " about %s%n",
+                                + " about %s%n",
                         runs,
                         estimate()));
         return plan.toString();

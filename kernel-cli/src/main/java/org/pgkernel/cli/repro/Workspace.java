@@ -1,13 +1,12 @@
 package org.pgkernel.cli.repro;
 
-import org.pgkernel.cli.UserException;
-import org.pgkernel.testkit.WorkDirectory;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.stream.Stream;
+import org.pgkernel.cli.UserException;
+import org.pgkernel.testkit.WorkDirectory;
 
 /**
  * Where an experiment's directories are: in memory (tmpfs) if there is room, as in the figures that
