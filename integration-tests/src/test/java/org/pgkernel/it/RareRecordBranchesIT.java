@@ -164,7 +164,9 @@ class RareRecordBranchesIT {
             // Rows frozen while a transaction, and a multixact with it, still locks them.
             second.setAutoCommit(false);
             first.setAutoCommit(false);
-            execute(two, "select * from lk where id between 400 and 410 for share");
+            // The second statement closes the first one's portal, which may still pin a page that
+            // VACUUM (FREEZE) wants for itself.
+            execute(two, "select * from lk where id between 400 and 410 for share", "select 1");
             execute(one, "select * from lk where id between 405 and 410 for key share");
             first.commit();
             first.setAutoCommit(true);
