@@ -32,8 +32,8 @@ import org.pgkernel.smgr.SmgrRelation;
 @State(Scope.Thread)
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
-@Warmup(iterations = 1, time = 400, timeUnit = TimeUnit.MILLISECONDS)
-@Measurement(iterations = 1, time = 600, timeUnit = TimeUnit.MILLISECONDS)
+@Warmup(iterations = 1, time = 300, timeUnit = TimeUnit.MILLISECONDS)
+@Measurement(iterations = 1, time = 400, timeUnit = TimeUnit.MILLISECONDS)
 @Fork(
         value = 1,
         jvmArgsAppend = {

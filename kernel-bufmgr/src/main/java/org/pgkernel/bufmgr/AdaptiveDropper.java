@@ -138,9 +138,12 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             long first = BlockNumber.toLong(work.firsts[i]);
             long end = BlockNumber.toLong(work.ends[i]);
             long limit = most < end - first ? first + most : end;
-            int before = work.left[i];
-            long next = lookUp(work, i, first, limit);
-            dropped += before - work.left[i];
+            long next;
+            try {
+                next = lookUp(work, i, first, limit);
+            } finally {
+                dropped += discount(work, i);
+            }
             if (next < end && work.left[i] == 0) {
                 work.stop = DropStopReason.COUNT_REACHED;
             }
@@ -166,12 +169,23 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             }
             for (int k = 0; k < batch && work.left[i] > 0; k++) {
                 work.probes++;
-                if (allocator.drop(spc, db, rel, fork, (int) block++)) {
+                if (allocator.dropCounted(spc, db, rel, fork, (int) block++, fingerprints)) {
                     work.left[i]--;
+                    work.gone[i]++;
                 }
             }
         }
         return block;
+    }
+
+    /** Tells the count what was thrown away; so once for many pages. @return how many */
+    private int discount(DropWork work, int i) {
+        int gone = work.gone[i];
+        if (gone != 0) {
+            work.gone[i] = 0;
+            resident.dropped(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i], gone);
+        }
+        return gone;
     }
 
     /** What is left may have been evicted meanwhile. A truncation's pages end where the fork's did, whatever is left below. */
@@ -192,6 +206,16 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         for (int i = 0; i < work.forks; i++) {
             left += work.left[i];
         }
+        try {
+            return scan(work, left);
+        } finally {
+            for (int i = 0; i < work.forks; i++) {
+                discount(work, i);
+            }
+        }
+    }
+
+    private int scan(DropWork work, long left) {
         int dropped = 0;
         int end = sweep.highWater(); // buffers from here on have no page, or get one of another relation
         int buffer = next(0, end, work);
@@ -219,9 +243,20 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     private boolean dropIfVictim(int buffer, DropWork work) {
         int state = descriptors.lockHeader(buffer);
         if ((state & TAG_VALID) != 0 && isVictim(buffer, work)) {
-            return allocator.invalidate(buffer, state);
+            return dropLocked(buffer, state, work);
         }
         descriptors.unlockHeader(buffer, state);
+        return false;
+    }
+
+    private boolean dropLocked(int buffer, int state, DropWork work) {
+        int fork = work.forkOf(
+                descriptors.spc(buffer), descriptors.db(buffer), descriptors.rel(buffer), descriptors.fork(buffer));
+        assert fork >= 0 : "victim of no fork";
+        if (allocator.invalidate(buffer, state, fingerprints)) {
+            work.gone[fork]++;
+            return true;
+        }
         return false;
     }
 

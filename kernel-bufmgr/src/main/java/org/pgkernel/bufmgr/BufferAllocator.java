@@ -170,7 +170,7 @@ final class BufferAllocator {
         boolean ours = descriptors.hasTag(buffer, spc, db, rel, fork, block)
                 && (state & (TAG_VALID | VALID | REFCOUNT_MASK)) == TAG_VALID;
         if (ours) {
-            forget(buffer, hash, state);
+            forget(buffer, hash, state, null);
         } else {
             descriptors.unlockHeader(buffer, state);
         }
@@ -187,6 +187,15 @@ final class BufferAllocator {
      * @return false when the buffer got another page meanwhile
      */
     boolean invalidate(int buffer, int locked) {
+        return invalidate(buffer, locked, null);
+    }
+
+    /**
+     * The same for a drop that counts.
+     *
+     * @param counted not null when the caller tells the tracker afterwards how many pages went: then only this is cleared here
+     */
+    boolean invalidate(int buffer, int locked, Fingerprints counted) {
         int spc = descriptors.spc(buffer);
         int db = descriptors.db(buffer);
         int rel = descriptors.rel(buffer);
@@ -205,7 +214,7 @@ final class BufferAllocator {
                 return false;
             }
             if (refcount(state) == 0) {
-                forget(buffer, hash, state);
+                forget(buffer, hash, state, counted);
                 table.unlock(partition);
                 sweep.free(buffer);
                 return true;
@@ -231,8 +240,14 @@ final class BufferAllocator {
      * order: once the header is unlocked the clock hand may choose the buffer and chain it elsewhere, through the same link. While a
      * tracker is told, a pin keeps the hand off.
      */
-    private void forget(int buffer, int hash, int state) {
+    private void forget(int buffer, int hash, int state, Fingerprints counted) {
         table.remove(hash, buffer);
+        if (counted != null) {
+            descriptors.setTag(buffer, 0, 0, 0, 0, 0);
+            counted.clear(buffer);
+            descriptors.cleanAndUnlockHeader(buffer, state & ~(FLAG_MASK | USAGECOUNT_MASK));
+            return;
+        }
         int spc = descriptors.spc(buffer);
         int db = descriptors.db(buffer);
         int rel = descriptors.rel(buffer);
@@ -279,6 +294,33 @@ final class BufferAllocator {
         }
         descriptors.unlockHeader(buffer, state);
         return false;
+    }
+
+    /**
+     * The same for a drop that counts, see {@link #invalidate(int, int, Fingerprints)}, and expects to find most of its blocks: the
+     * partition is locked once, exclusively. An empty bucket needs no lock: nobody maps pages of a fork that is dropped.
+     */
+    boolean dropCounted(int spc, int db, int rel, int fork, int block, Fingerprints counted) {
+        int hash = BufferTag.hash(spc, db, rel, fork, block);
+        if (table.isEmptyBucket(hash)) {
+            return false;
+        }
+        int partition = BufferTable.partition(hash);
+        table.lockExclusive(partition);
+        int buffer = table.lookup(hash, spc, db, rel, fork, block);
+        if (buffer < 0) {
+            table.unlock(partition);
+            return false;
+        }
+        int state = descriptors.lockHeader(buffer);
+        if (refcount(state) == 0) {
+            forget(buffer, hash, state, counted);
+            table.unlock(partition);
+            sweep.free(buffer);
+            return true;
+        }
+        table.unlock(partition);
+        return invalidate(buffer, state, counted);
     }
 
     /** The buffer that holds the block, or -1; unpinned, so it may hold another when the caller looks. One probe. */

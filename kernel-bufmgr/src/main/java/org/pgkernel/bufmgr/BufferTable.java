@@ -84,6 +84,11 @@ final class BufferTable {
         return -1;
     }
 
+    /** True if the hash's bucket is empty now; read without a lock. */
+    boolean isEmptyBucket(int hash) {
+        return heads.getIntVolatile((hash & mask) << 2) <= END;
+    }
+
     /** The first buffer of the hash's bucket, or -1: read without a lock, so perhaps wrong. */
     int headHint(int hash) {
         return Math.max(-1, heads.getInt((hash & mask) << 2) - FIRST);

@@ -35,6 +35,10 @@ final class DropWork {
     int[] firsts = new int[64];
     int[] ends = new int[64];
     int[] left = new int[64];
+
+    /** Pages thrown away that the fork's count still has (ADAPTIVE). */
+    int[] gone = new int[64];
+
     private long[] forkOrder = new long[64];
 
     /** The forks' relations' fingerprints, each once: as bits and as numbers. */
@@ -126,6 +130,7 @@ final class DropWork {
         firsts[forks] = first;
         ends[forks] = end;
         left[forks] = pages;
+        gone[forks] = 0;
         forks++;
     }
 
@@ -138,6 +143,7 @@ final class DropWork {
         firsts = Arrays.copyOf(firsts, length);
         ends = Arrays.copyOf(ends, length);
         left = Arrays.copyOf(left, length);
+        gone = Arrays.copyOf(gone, length);
         forkOrder = new long[length];
         fingerprints = new int[length];
     }
@@ -151,6 +157,7 @@ final class DropWork {
         firsts[to] = firsts[from];
         ends[to] = ends[from];
         left[to] = left[from];
+        gone[to] = gone[from];
     }
 
     /** Collects the forks' relations' fingerprints and makes {@link #forkOf} ready. */

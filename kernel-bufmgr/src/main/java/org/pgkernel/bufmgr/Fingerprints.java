@@ -7,7 +7,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * Two bytes a buffer that tell, but for collisions, which relation its page is of; 0 for a buffer without a page. Scanned instead of the
  * tags, of which 20 bytes a buffer would have to be read.
  *
- * <p>Written by who has just changed the tag and still has the buffer pinned; read without any lock. So a scan that began after the
+ * <p>Written by who changes the tag, with the buffer pinned or its header locked; read without any lock. So a scan that began after the
  * last page of a relation was mapped meets all its buffers, and must look at the tag of each, under the header lock.
  *
  * <p>The scan goes by blocks of 1 KiB: first a loop without branches that the compiler turns into vector instructions finds out whether

@@ -115,19 +115,24 @@ non-sealed class ResidentForks implements ResidencyTracker {
                 return;
             }
         }
-        discountLocked(hash, spc, db, rel, fork);
+        discountLocked(hash, spc, db, rel, fork, 1);
     }
 
-    private void discountLocked(int hash, int spc, int db, int rel, int fork) {
+    /** A drop has thrown away so many pages of the fork, and cleared their fingerprints: the count is never too low meanwhile. */
+    void dropped(int spc, int db, int rel, int fork, int pages) {
+        discountLocked(ForkTable.hash(spc, db, rel, fork), spc, db, rel, fork, pages);
+    }
+
+    private void discountLocked(int hash, int spc, int db, int rel, int fork, int gone) {
         forks.lock(hash);
         try {
             int entry = forks.find(hash, spc, db, rel, fork);
             assert entry >= 0 : "BUF-9: page of a fork that was not counted";
             for (; ; ) {
                 long word = forks.word(entry);
-                assert pages(word) > 0 : "BUF-9: fork without pages";
-                if (pages(word) > 1) {
-                    if (forks.compareAndSetWord(entry, word, word - 1)) {
+                assert pages(word) >= gone : "BUF-9: fork without pages";
+                if (pages(word) > gone) {
+                    if (forks.compareAndSetWord(entry, word, word - gone)) {
                         return;
                     }
                 } else if (forks.compareAndSetWord(entry, word, generation(word) + 1 << 32)) {
