@@ -104,7 +104,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
                 relations++;
             }
         }
-        long scanNanos = costs.scan(sweep.highWater(), relations);
+        long scanNanos = costs.scan(sweep.highWater(), relations, pages);
         if (costs.lookups(probes) <= scanNanos) {
             work.reason = DropReason.FEW_BLOCKS;
             int dropped = lookUp(work, Long.MAX_VALUE);
@@ -164,9 +164,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         long block = first;
         while (block < limit && work.left[i] > 0) {
             int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, limit - block);
-            if (batch > 1) {
-                allocator.touch(spc, db, rel, fork, (int) block, batch, work.heads);
-            }
+            allocator.touch(spc, db, rel, fork, (int) block, batch, work.heads);
             for (int k = 0; k < batch && work.left[i] > 0; k++) {
                 work.probes++;
                 if (allocator.dropCounted(spc, db, rel, fork, (int) block++, fingerprints)) {
@@ -218,19 +216,27 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     private int scan(DropWork work, long left) {
         int dropped = 0;
         int end = sweep.highWater(); // buffers from here on have no page, or get one of another relation
-        int buffer = next(0, end, work);
-        while (buffer < end) {
-            if (dropIfVictim(buffer, work)) {
-                dropped++;
-                if (dropped == left) {
-                    buffer++;
-                    work.stop = buffer < end ? DropStopReason.COUNT_REACHED : DropStopReason.SCAN_COMPLETE;
-                    break;
+        int[] found = work.found;
+        int scanned = 0;
+        while (scanned < end) {
+            int count = 0;
+            // Not more at once than are left, so that the scan stops where the last one is.
+            int most = (int) Math.min(found.length, left - dropped);
+            while (count < most && (scanned = next(scanned, end, work)) < end) {
+                found[count++] = scanned++;
+            }
+            allocator.touchBuffers(found, count, work.heads);
+            for (int i = 0; i < count; i++) {
+                if (dropIfVictim(found[i], work)) {
+                    dropped++;
                 }
             }
-            buffer = next(buffer + 1, end, work);
+            if (dropped == left) {
+                work.stop = scanned < end ? DropStopReason.COUNT_REACHED : DropStopReason.SCAN_COMPLETE;
+                break;
+            }
         }
-        work.bytesScanned += 2L * buffer;
+        work.bytesScanned += 2L * scanned;
         return dropped;
     }
 
@@ -280,6 +286,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         DropWork work = DropWork.begin();
         StringBuilder text = new StringBuilder("ADAPTIVE");
         long probes = 0;
+        long pages = 0;
         for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
             add(relation, fork, 0, work);
         }
@@ -288,6 +295,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         }
         for (int i = 0; i < work.forks; i++) {
             probes += expectedProbes(work, i);
+            pages += work.left[i];
             text.append(i == 0 ? ": " : ", ")
                     .append(Place.fork(work.forkNumbers[i]))
                     .append(" fork ")
@@ -295,7 +303,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
                     .append(" resident below block ")
                     .append(BlockNumber.toString(work.ends[i]));
         }
-        long scanNanos = costs.scan(sweep.highWater(), 1);
+        long scanNanos = costs.scan(sweep.highWater(), 1, pages);
         return text.append("; about ")
                 .append(probes)
                 .append(" probes, ")

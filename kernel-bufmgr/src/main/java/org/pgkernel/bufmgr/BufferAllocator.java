@@ -276,9 +276,21 @@ final class BufferAllocator {
         }
         for (int i = 0; i < count; i++) {
             if (heads[i] >= 0) {
-                heads[i] = descriptors.rel(heads[i]); // kept, so that the read is made
+                heads[i] = touch(heads[i]);
             }
         }
+    }
+
+    /** The same for buffers that will be looked at, and thrown away most likely. */
+    void touchBuffers(int[] buffers, int count, int[] heads) {
+        for (int i = 0; i < count; i++) {
+            heads[i] = touch(buffers[i]);
+        }
+    }
+
+    /** @return something made of all that was read, for the caller to keep, so that the reads are made */
+    private int touch(int buffer) {
+        return descriptors.rel(buffer) + descriptors.state(buffer) + table.link(buffer) + sweep.link(buffer);
     }
 
     /** Looks the block up and throws its page away, unwritten. @return false when no buffer holds it */

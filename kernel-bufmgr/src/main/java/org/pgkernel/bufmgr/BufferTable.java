@@ -94,6 +94,11 @@ final class BufferTable {
         return Math.max(-1, heads.getInt((hash & mask) << 2) - FIRST);
     }
 
+    /** The buffer's link, only to bring it into the cache. */
+    int link(int buffer) {
+        return next.getInt(buffer << 2);
+    }
+
     void insert(int hash, int buffer) {
         assert locks.heldExclusivelyByMe(partition(hash)) : "mapping changed without its lock";
         assert next.getInt(buffer << 2) == NONE : "BUF-5: buffer in two chains";

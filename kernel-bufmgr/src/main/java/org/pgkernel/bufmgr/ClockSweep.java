@@ -97,6 +97,11 @@ final class ClockSweep {
         }
     }
 
+    /** The buffer's link, only to bring it into the cache. */
+    int link(int buffer) {
+        return freeNext.getInt(buffer << 2);
+    }
+
     private int popFree() {
         if (firstFree == END_OF_LIST) {
             return -1;

@@ -47,6 +47,9 @@ final class DropWork {
     int[] fingerprints = new int[64];
     int fingerprintCount;
 
+    /** Buffers whose fingerprints a scan has found and that are not looked at yet. */
+    final int[] found = new int[BufferAllocator.TOUCHED_AT_ONCE];
+
     /** First buffers of the buckets of some blocks: see {@link BufferAllocator#touch}. */
     final int[] heads = new int[BufferAllocator.TOUCHED_AT_ONCE];
 

@@ -17,7 +17,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class Fingerprints {
     private static final int BLOCK_BYTES = 1024;
-    private static final int BLOCK_BUFFERS = BLOCK_BYTES / 2;
+    static final int BLOCK_BUFFERS = BLOCK_BYTES / 2;
     private static final long ONES = 0x0001000100010001L;
     private static final long HIGH_BITS = 0x8000800080008000L;
 

@@ -10,10 +10,10 @@ import org.pgkernel.base.BufferTag;
  * while they live. An entry is made for a fork's first page and removed with its last, so there are never more than buffers.
  *
  * <pre>
- *  entry   0          8      12     16     20     24        next   0          4
- *          +----------+------+------+------+------+                +----------+
- *          | word     | spc  | db   | rel  | fork |                | entry + 1|
- *          +----------+------+------+------+------+                +----------+
+ *  entry   0          8      12     16     20     24        links  0          4              16
+ *          +----------+------+------+------+------+                +----------+--------------+
+ *          | word     | spc  | db   | rel  | fork |                | entry + 1| user's ints  |
+ *          +----------+------+------+------+------+                +----------+--------------+
  *  bucket = hash &amp; (buckets - 1)     stripe = hash &amp; 127      heads[bucket] = entry + 1 or 0
  * </pre>
  *
@@ -30,6 +30,9 @@ final class ForkTable {
     private static final int REL = 16;
     private static final int FORK = 20;
 
+    /** Distance of two links: together with what the user keeps there, a quarter of a cache line. */
+    private static final int LINK_SHIFT = 4;
+
     /** A chain is hardly ever longer; a guess that got lost among reused entries stops here. */
     private static final int GUESS_STEPS = 64;
 
@@ -37,8 +40,8 @@ final class ForkTable {
     private final int mask;
     private final UnsafeBuffer entries;
 
-    /** Links of chains, and of the unused entries. */
-    private final UnsafeBuffer next;
+    /** Links of chains, and of the unused entries; beside each three ints for the user. */
+    private final UnsafeBuffer links;
 
     private final UnsafeBuffer heads;
     private final LockTable locks;
@@ -54,7 +57,7 @@ final class ForkTable {
         int buckets = Math.max(STRIPES, Math.min(MOST_BUCKETS, Integer.highestOneBit(nbuffers)));
         mask = buckets - 1;
         entries = memory.reserve((long) capacity * ENTRY);
-        next = memory.reserve((long) capacity * 4);
+        links = memory.reserve((long) capacity << LINK_SHIFT);
         heads = memory.reserve((long) buckets * 4);
         locks = new LockTable(
                 memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
@@ -70,8 +73,9 @@ final class ForkTable {
         return BufferTag.hash(spc, db, rel, 0, 0);
     }
 
+    /** A relation's four forks have neighbouring buckets, in one cache line: a drop asks for all of them. */
     static int hash(int relationHash, int fork) {
-        return relationHash + fork * 0x9E3779B1;
+        return relationHash ^ fork;
     }
 
     void lock(int hash) {
@@ -92,7 +96,7 @@ final class ForkTable {
         assert locks.heldExclusivelyByMe(hash & STRIPES - 1) : "forks searched without the lock";
         int entry = heads.getInt((hash & mask) << 2) - 1;
         while (entry >= 0 && !isOf(entry, spc, db, rel, fork)) {
-            entry = next.getInt(entry << 2) - 1;
+            entry = links.getInt(entry << LINK_SHIFT) - 1;
         }
         return entry;
     }
@@ -104,7 +108,7 @@ final class ForkTable {
             if (isOf(entry, spc, db, rel, fork)) {
                 return entry;
             }
-            entry = next.getIntVolatile(entry << 2) - 1;
+            entry = links.getIntVolatile(entry << LINK_SHIFT) - 1;
         }
         return -1;
     }
@@ -118,14 +122,14 @@ final class ForkTable {
         entries.putInt(offset + REL, rel);
         entries.putInt(offset + FORK, fork);
         int head = (hash & mask) << 2;
-        next.putIntVolatile(entry << 2, heads.getInt(head));
+        links.putIntVolatile(entry << LINK_SHIFT, heads.getInt(head));
         heads.putIntVolatile(head, entry + 1);
         return entry;
     }
 
     /** Under the stripe's lock: takes the entry out of its chain. {@link #free} it afterwards. */
     void unlink(int hash, int entry) {
-        int after = next.getInt(entry << 2);
+        int after = links.getInt(entry << LINK_SHIFT);
         int head = (hash & mask) << 2;
         int link = heads.getInt(head);
         if (link == entry + 1) {
@@ -133,18 +137,18 @@ final class ForkTable {
             return;
         }
         int before = link - 1;
-        while ((link = next.getInt(before << 2)) != entry + 1) {
+        while ((link = links.getInt(before << LINK_SHIFT)) != entry + 1) {
             assert link != 0 : "fork not in its chain";
             before = link - 1;
         }
-        next.putIntVolatile(before << 2, after);
+        links.putIntVolatile(before << LINK_SHIFT, after);
     }
 
     /** Under the stripe's lock: the entry may be used for another fork from now on. */
     void free(int entry) {
         for (; ; ) {
             long top = unused.get();
-            next.putIntVolatile(entry << 2, (int) top);
+            links.putIntVolatile(entry << LINK_SHIFT, (int) top);
             if (unused.compareAndSet(top, version(top) | entry + 1)) {
                 return;
             }
@@ -160,7 +164,7 @@ final class ForkTable {
                 assert fresh < capacity : "more forks than buffers";
                 return fresh;
             }
-            if (unused.compareAndSet(top, version(top) | next.getIntVolatile(entry << 2))) {
+            if (unused.compareAndSet(top, version(top) | links.getIntVolatile(entry << LINK_SHIFT))) {
                 return entry;
             }
         }
@@ -194,6 +198,15 @@ final class ForkTable {
         return entries.getInt(entry * ENTRY + FORK);
     }
 
+    /** Where the user's ints of the entry begin in {@link #links()}: three, 4 bytes each, never changed here. */
+    static int userOffset(int entry) {
+        return (entry << LINK_SHIFT) + 4;
+    }
+
+    UnsafeBuffer links() {
+        return links;
+    }
+
     long word(int entry) {
         return entries.getLongVolatile(entry * ENTRY);
     }
@@ -210,7 +223,7 @@ final class ForkTable {
     int size() {
         int size = 0;
         for (int bucket = 0; bucket <= mask; bucket++) {
-            for (int entry = heads.getInt(bucket << 2) - 1; entry >= 0; entry = next.getInt(entry << 2) - 1) {
+            for (int entry = heads.getInt(bucket << 2) - 1; entry >= 0; entry = links.getInt(entry << LINK_SHIFT) - 1) {
                 size++;
                 assert size <= capacity : "loop in a chain of forks";
             }

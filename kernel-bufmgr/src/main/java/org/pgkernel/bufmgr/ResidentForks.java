@@ -11,10 +11,10 @@ import org.agrona.concurrent.UnsafeBuffer;
  * page is mapped, falls when the fork is truncated, and goes with the entry when the last page goes.
  *
  * <pre>
- *  word of an entry   63          32 31           0       ends     0        4    unsigned; no resident block is at or past it
- *                     +-------------+--------------+               +--------+
- *                     | generation  | pages        |               | block  |
- *                     +-------------+--------------+               +--------+
+ *  word of an entry   63          32 31           0       beside its link   0        4           8             12
+ *                     +-------------+--------------+                        +--------+-----------+-------------+
+ *                     | generation  | pages        |                        | end    | database's next, before |
+ *                     +-------------+--------------+                        +--------+-----------+-------------+
  * </pre>
  *
  * A count above 1 goes down, and one above 0 up, by one CAS without a lock. 0 to 1 and 1 to 0 happen under the stripe's lock, where
@@ -32,24 +32,20 @@ non-sealed class ResidentForks implements ResidencyTracker {
     private final ForkTable forks;
     private final Fingerprints fingerprints;
 
-    /** By CAS: up by who has counted a page there, down under the stripe's lock. */
-    private final UnsafeBuffer ends;
+    /** What is kept of an entry beside its link: its end, and its neighbours in its database's list. */
+    private final UnsafeBuffer links;
 
     /** Lists of a database's forks, hashed: entry + 1 or 0. Under the database's lock. */
     private final UnsafeBuffer databaseHeads;
 
-    private final UnsafeBuffer databaseNext;
-    private final UnsafeBuffer databaseBefore;
     private final LockTable databaseLocks;
 
     /** @param fingerprintBits 16; tests take fewer, to have collisions */
     ResidentForks(int nbuffers, int fingerprintBits) {
         fingerprints = new Fingerprints(memory, nbuffers, fingerprintBits);
         forks = new ForkTable(memory, nbuffers);
-        ends = memory.reserve((long) nbuffers * 4);
+        links = forks.links();
         databaseHeads = memory.reserve(DATABASE_LISTS * 4);
-        databaseNext = memory.reserve((long) nbuffers * 4);
-        databaseBefore = memory.reserve((long) nbuffers * 4);
         databaseLocks = new LockTable(
                 memory.reserve(DATABASE_STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
                 PoolMemory.PARTITION_LOCK_SHIFT,
@@ -93,7 +89,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
                 return;
             }
             entry = forks.insert(hash, spc, db, rel, fork);
-            ends.putIntVolatile(entry << 2, block + 1);
+            links.putIntVolatile(end(entry), block + 1);
             forks.word(entry, forks.word(entry) + 1);
             enterDatabase(entry, db);
         } finally {
@@ -147,6 +143,20 @@ non-sealed class ResidentForks implements ResidencyTracker {
         }
     }
 
+    /** Changed by CAS: up by who has counted a page there, down under the stripe's lock. */
+    private static int end(int entry) {
+        return ForkTable.userOffset(entry);
+    }
+
+    /** Under the database's lock, as {@link #databaseBefore}. */
+    private static int databaseNext(int entry) {
+        return ForkTable.userOffset(entry) + 4;
+    }
+
+    private static int databaseBefore(int entry) {
+        return ForkTable.userOffset(entry) + 8;
+    }
+
     private void add(int entry, int pages) {
         long word;
         do {
@@ -156,8 +166,8 @@ non-sealed class ResidentForks implements ResidencyTracker {
 
     private void raiseEnd(int entry, int end) {
         for (; ; ) {
-            int now = ends.getIntVolatile(entry << 2);
-            if (Integer.compareUnsigned(now, end) >= 0 || ends.compareAndSetInt(entry << 2, now, end)) {
+            int now = links.getIntVolatile(end(entry));
+            if (Integer.compareUnsigned(now, end) >= 0 || links.compareAndSetInt(end(entry), now, end)) {
                 return;
             }
         }
@@ -177,7 +187,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
         if (entry >= 0) {
             long word = forks.word(entry);
             if (pages(word) != 0 && forks.isOf(entry, spc, db, rel, fork)) {
-                int end = ends.getIntVolatile(entry << 2);
+                int end = links.getIntVolatile(end(entry));
                 if (generation(forks.word(entry)) == generation(word)) {
                     return pack(pages(word), end);
                 }
@@ -186,7 +196,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
         forks.lock(hash);
         try {
             entry = forks.find(hash, spc, db, rel, fork);
-            return entry < 0 ? 0 : pack(pages(forks.word(entry)), ends.getIntVolatile(entry << 2));
+            return entry < 0 ? 0 : pack(pages(forks.word(entry)), links.getIntVolatile(end(entry)));
         } finally {
             forks.unlock(hash);
         }
@@ -217,8 +227,8 @@ non-sealed class ResidentForks implements ResidencyTracker {
         try {
             int entry = forks.find(hash, spc, db, rel, fork);
             while (entry >= 0) {
-                int now = ends.getIntVolatile(entry << 2);
-                if (Integer.compareUnsigned(now, end) <= 0 || ends.compareAndSetInt(entry << 2, now, end)) {
+                int now = links.getIntVolatile(end(entry));
+                if (Integer.compareUnsigned(now, end) <= 0 || links.compareAndSetInt(end(entry), now, end)) {
                     return;
                 }
             }
@@ -234,11 +244,11 @@ non-sealed class ResidentForks implements ResidencyTracker {
         try {
             for (int entry = databaseHeads.getInt(list << 2) - 1;
                     entry >= 0;
-                    entry = databaseNext.getInt(entry << 2) - 1) {
+                    entry = links.getInt(databaseNext(entry)) - 1) {
                 // Entries in a list keep their name; one whose last page has just gone has none to drop.
                 int pages = pages(forks.word(entry));
                 if (forks.db(entry) == db && pages > 0) {
-                    int end = ends.getIntVolatile(entry << 2);
+                    int end = links.getIntVolatile(end(entry));
                     work.addFork(forks.spc(entry), db, forks.rel(entry), forks.fork(entry), 0, end, pages);
                 }
             }
@@ -256,10 +266,10 @@ non-sealed class ResidentForks implements ResidencyTracker {
         databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
         try {
             int first = databaseHeads.getInt(list << 2);
-            databaseNext.putInt(entry << 2, first);
-            databaseBefore.putInt(entry << 2, 0);
+            links.putInt(databaseNext(entry), first);
+            links.putInt(databaseBefore(entry), 0);
             if (first != 0) {
-                databaseBefore.putInt(first - 1 << 2, entry + 1);
+                links.putInt(databaseBefore(first - 1), entry + 1);
             }
             databaseHeads.putInt(list << 2, entry + 1);
         } finally {
@@ -271,15 +281,15 @@ non-sealed class ResidentForks implements ResidencyTracker {
         int list = listOf(db);
         databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
         try {
-            int before = databaseBefore.getInt(entry << 2);
-            int after = databaseNext.getInt(entry << 2);
+            int before = links.getInt(databaseBefore(entry));
+            int after = links.getInt(databaseNext(entry));
             if (before != 0) {
-                databaseNext.putInt(before - 1 << 2, after);
+                links.putInt(databaseNext(before - 1), after);
             } else {
                 databaseHeads.putInt(list << 2, after);
             }
             if (after != 0) {
-                databaseBefore.putInt(after - 1 << 2, before);
+                links.putInt(databaseBefore(after - 1), before);
             }
         } finally {
             databaseLocks.unlock(list & DATABASE_STRIPES - 1);
