@@ -33,6 +33,8 @@ final class FilledPool {
     private static final int FIRST_VICTIM = 20_000;
     private static final int MAIN = ForkNumber.MAIN.ordinal();
     private static final long BLOCK_BYTES = 8192;
+    private static final long WARM_UP_NANOS = 700_000_000;
+    private static final int MOST_WARM_UPS = 60_000;
 
     private static FilledPool kept;
 
@@ -80,8 +82,27 @@ final class FilledPool {
                 kept.close();
             }
             kept = new FilledPool(nbuffers, strategy);
+            kept.warmUp(1, 1);
+            kept.warmUp(100, 100);
+            kept.warmUp(100, 1_000_000);
         }
         return kept;
+    }
+
+    /** Until the compiler has done with a drop; else the first cells would be measured half compiled. */
+    private void warmUp(int resident, int blocks) throws IOException {
+        SmgrRelation[] relations = {victim(blocks)};
+        Guests guests = new Guests(resident);
+        long end = System.nanoTime() + WARM_UP_NANOS;
+        for (int i = 0; i < MOST_WARM_UPS && System.nanoTime() < end; i++) {
+            for (int block = 0; block < resident; block++) {
+                map(relations[0], block * (blocks / resident));
+            }
+            know(relations[0]);
+            pool.dropRelations(relations, 1);
+        }
+        guests.comeBack();
+        remove(relations[0]);
     }
 
     /** A relation whose main fork has so many blocks, none of them written. */

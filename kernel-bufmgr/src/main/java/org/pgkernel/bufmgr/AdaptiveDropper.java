@@ -45,8 +45,9 @@ non-sealed class AdaptiveDropper implements RelationDropper {
 
     @Override
     public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
+        int hash = hash(relation);
         for (int i = 0; i < count; i++) {
-            add(relation, forks[i].ordinal(), firstBlocks[i], work);
+            add(hash, relation, forks[i].ordinal(), firstBlocks[i], work);
         }
         int dropped = drop(work);
         for (int i = 0; i < count; i++) {
@@ -65,11 +66,17 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     @Override
     public int dropRelations(SmgrRelation[] relations, int count, DropWork work) {
         for (int i = 0; i < count; i++) {
+            SmgrRelation relation = relations[i];
+            int hash = hash(relation);
             for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
-                add(relations[i], fork, 0, work);
+                add(hash, relation, fork, 0, work);
             }
         }
         return drop(work);
+    }
+
+    private static int hash(SmgrRelation relation) {
+        return ForkTable.relationHash(relation.spcOid(), relation.dbOid(), relation.relNumber());
     }
 
     @Override
@@ -78,14 +85,18 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         return drop(work);
     }
 
-    private void add(SmgrRelation relation, int fork, int first, DropWork work) {
+    private void add(int relationHash, SmgrRelation relation, int fork, int first, DropWork work) {
+        int hash = ForkTable.hash(relationHash, fork);
+        if (resident.certainlyNone(hash)) {
+            return;
+        }
         int spc = relation.spcOid();
         int db = relation.dbOid();
         int rel = relation.relNumber();
         long residents = resident.residents(spc, db, rel, fork);
         int end = ResidentForks.end(residents);
         if (residents != 0 && Integer.compareUnsigned(first, end) < 0) {
-            work.addFork(spc, db, rel, fork, first, end, ResidentForks.pages(residents));
+            work.addFork(hash, spc, db, rel, fork, first, end, ResidentForks.pages(residents));
         }
     }
 
@@ -104,7 +115,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
                 relations++;
             }
         }
-        long scanNanos = costs.scan(sweep.highWater(), relations, pages);
+        // Every block is there: then a scan, which looks up what it finds, is never cheaper.
+        long scanNanos = probes <= pages ? Long.MAX_VALUE : costs.scan(sweep.highWater(), relations, pages);
         if (costs.lookups(probes) <= scanNanos) {
             work.reason = DropReason.FEW_BLOCKS;
             int dropped = lookUp(work, Long.MAX_VALUE);
@@ -122,7 +134,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     /** Pages spread evenly over a fork that is dropped whole are all found a little before its end. */
     private static long expectedProbes(DropWork work, int i) {
         long blocks = BlockNumber.toLong(work.ends[i]) - BlockNumber.toLong(work.firsts[i]);
-        return work.firsts[i] == 0 ? blocks - blocks / (work.left[i] + 1L) : blocks;
+        return work.firsts[i] == 0 && blocks > work.left[i] ? blocks - blocks / (work.left[i] + 1L) : blocks;
     }
 
     /**
@@ -164,10 +176,10 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         long block = first;
         while (block < limit && work.left[i] > 0) {
             int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, limit - block);
-            allocator.touch(spc, db, rel, fork, (int) block, batch, work.heads);
+            allocator.touch(spc, db, rel, fork, (int) block, batch, work.hashes, work.heads);
             for (int k = 0; k < batch && work.left[i] > 0; k++) {
                 work.probes++;
-                if (allocator.dropCounted(spc, db, rel, fork, (int) block++, fingerprints)) {
+                if (allocator.dropCounted(work.hashes[k], spc, db, rel, fork, (int) block++, fingerprints)) {
                     work.left[i]--;
                     work.gone[i]++;
                 }
@@ -181,7 +193,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         int gone = work.gone[i];
         if (gone != 0) {
             work.gone[i] = 0;
-            resident.dropped(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i], gone);
+            resident.dropped(work.forkHashes[i], work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i], gone);
         }
         return gone;
     }
@@ -288,7 +300,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         long probes = 0;
         long pages = 0;
         for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
-            add(relation, fork, 0, work);
+            add(hash(relation), relation, fork, 0, work);
         }
         if (work.forks == 0) {
             return text.append(": nothing resident, nothing to do").toString();

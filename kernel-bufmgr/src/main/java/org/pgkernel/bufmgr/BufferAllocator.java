@@ -269,10 +269,13 @@ final class BufferAllocator {
     /**
      * Fetches what the next {@code count} probes will need into the cache, without locks, so that their misses overlap. Decides
      * nothing.
+     *
+     * @param hashes gets the blocks' hashes
      */
-    void touch(int spc, int db, int rel, int fork, int block, int count, int[] heads) {
+    void touch(int spc, int db, int rel, int fork, int block, int count, int[] hashes, int[] heads) {
         for (int i = 0; i < count; i++) {
-            heads[i] = table.headHint(BufferTag.hash(spc, db, rel, fork, block + i));
+            hashes[i] = BufferTag.hash(spc, db, rel, fork, block + i);
+            heads[i] = table.headHint(hashes[i]);
         }
         for (int i = 0; i < count; i++) {
             if (heads[i] >= 0) {
@@ -312,8 +315,7 @@ final class BufferAllocator {
      * The same for a drop that counts, see {@link #invalidate(int, int, Fingerprints)}, and expects to find most of its blocks: the
      * partition is locked once, exclusively. An empty bucket needs no lock: nobody maps pages of a fork that is dropped.
      */
-    boolean dropCounted(int spc, int db, int rel, int fork, int block, Fingerprints counted) {
-        int hash = BufferTag.hash(spc, db, rel, fork, block);
+    boolean dropCounted(int hash, int spc, int db, int rel, int fork, int block, Fingerprints counted) {
         if (table.isEmptyBucket(hash)) {
             return false;
         }

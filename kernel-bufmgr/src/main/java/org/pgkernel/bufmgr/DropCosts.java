@@ -25,9 +25,6 @@ final class DropCosts {
     /** A block of fingerprints that holds one is looked through word by word. */
     private static final int HELD_BLOCK_NANOS = 100;
 
-    /** A page found by its fingerprint is then looked up all the same, to be taken out of its chain. */
-    private static final int FOUND_NANOS = 30;
-
     /** Tags, states and chains of so many buffers, 32 bytes each, are in a cache of 2 MiB. */
     private static final int CACHED_BUFFERS = 1 << 16;
 
@@ -44,11 +41,11 @@ final class DropCosts {
         return probes * probeNanos;
     }
 
-    /** @param pages to be found, spread evenly */
+    /** @param pages to be found, spread evenly; each is then looked up all the same, to be taken out of its chain */
     long scan(int buffers, int fingerprints, long pages) {
         long bytes = buffers * 2L;
         long heldBlocks = Math.min(pages, buffers / Fingerprints.BLOCK_BUFFERS);
-        long nanos = SCAN_START_NANOS + bytes / SCAN_BYTES_PER_NANO + heldBlocks * HELD_BLOCK_NANOS + pages * FOUND_NANOS;
+        long nanos = SCAN_START_NANOS + bytes / SCAN_BYTES_PER_NANO + heldBlocks * HELD_BLOCK_NANOS + pages * probeNanos;
         return fingerprints > FINGERPRINTS_COMPARED
                 ? nanos + bytes * 10 / SET_BYTES_PER_10_NANOS
                 : nanos + (fingerprints - 1) * bytes / COMPARE_BYTES_PER_NANO;

@@ -28,6 +28,7 @@ final class DropWork {
     /** Forks that have pages in the pool (ADAPTIVE): where, from which block on, up to which, and how many pages are left at most. */
     int forks;
 
+    int[] forkHashes = new int[64];
     int[] forkSpcs = new int[64];
     int[] forkDbs = new int[64];
     int[] forkRels = new int[64];
@@ -49,6 +50,9 @@ final class DropWork {
 
     /** Buffers whose fingerprints a scan has found and that are not looked at yet. */
     final int[] found = new int[BufferAllocator.TOUCHED_AT_ONCE];
+
+    /** Hashes of some blocks. */
+    final int[] hashes = new int[BufferAllocator.TOUCHED_AT_ONCE];
 
     /** First buffers of the buckets of some blocks: see {@link BufferAllocator#touch}. */
     final int[] heads = new int[BufferAllocator.TOUCHED_AT_ONCE];
@@ -122,10 +126,11 @@ final class DropWork {
         return relation * ForkNumber.COUNT + fork.ordinal();
     }
 
-    void addFork(int spc, int db, int rel, int fork, int first, int end, int pages) {
+    void addFork(int hash, int spc, int db, int rel, int fork, int first, int end, int pages) {
         if (forks == forkRels.length) {
             growForks();
         }
+        forkHashes[forks] = hash;
         forkSpcs[forks] = spc;
         forkDbs[forks] = db;
         forkRels[forks] = rel;
@@ -139,6 +144,7 @@ final class DropWork {
 
     private void growForks() {
         int length = forks * 2;
+        forkHashes = Arrays.copyOf(forkHashes, length);
         forkSpcs = Arrays.copyOf(forkSpcs, length);
         forkDbs = Arrays.copyOf(forkDbs, length);
         forkRels = Arrays.copyOf(forkRels, length);
@@ -153,6 +159,7 @@ final class DropWork {
 
     /** Keeps fork {@code from} as number {@code to}, not above it: forks that are done with are left out so. */
     void moveFork(int from, int to) {
+        forkHashes[to] = forkHashes[from];
         forkSpcs[to] = forkSpcs[from];
         forkDbs[to] = forkDbs[from];
         forkRels[to] = forkRels[from];

@@ -133,7 +133,7 @@ final class ForkTable {
         int head = (hash & mask) << 2;
         int link = heads.getInt(head);
         if (link == entry + 1) {
-            heads.putIntVolatile(head, after);
+            heads.putIntRelease(head, after);
             return;
         }
         int before = link - 1;
@@ -141,7 +141,7 @@ final class ForkTable {
             assert link != 0 : "fork not in its chain";
             before = link - 1;
         }
-        links.putIntVolatile(before << LINK_SHIFT, after);
+        links.putIntRelease(before << LINK_SHIFT, after);
     }
 
     /** Under the stripe's lock: the entry may be used for another fork from now on. */

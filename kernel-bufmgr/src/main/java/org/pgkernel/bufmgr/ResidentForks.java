@@ -22,11 +22,12 @@ import org.agrona.concurrent.UnsafeBuffer;
  * found the fork's name in the entry, and whose CAS on that word succeeds, has counted the right fork: had the entry been reused in
  * between, the generation would be another. And who has counted a page keeps the entry alive until that page is unmapped.
  *
- * <p>Locks: stripe of the fork, then stripe of the database; each rank after the mapping partitions. (Not in PostgreSQL.)
+ * <p>A database has a list a stripe, so that the lock is held already where a fork comes or goes. It ranks after the mapping partitions.
+ * (Not in PostgreSQL.)
  */
 non-sealed class ResidentForks implements ResidencyTracker {
-    private static final int DATABASE_LISTS = 4096;
-    private static final int DATABASE_STRIPES = 64;
+    /** Databases are told apart by so many lists each stripe has; those that share a list are looked through together. */
+    private static final int DATABASES = 128;
 
     private final NativeArrays memory = new NativeArrays();
     private final ForkTable forks;
@@ -35,21 +36,15 @@ non-sealed class ResidentForks implements ResidencyTracker {
     /** What is kept of an entry beside its link: its end, and its neighbours in its database's list. */
     private final UnsafeBuffer links;
 
-    /** Lists of a database's forks, hashed: entry + 1 or 0. Under the database's lock. */
+    /** Lists of each database's forks of each stripe: entry + 1 or 0. Under the stripe's lock, as the lists. */
     private final UnsafeBuffer databaseHeads;
-
-    private final LockTable databaseLocks;
 
     /** @param fingerprintBits 16; tests take fewer, to have collisions */
     ResidentForks(int nbuffers, int fingerprintBits) {
         fingerprints = new Fingerprints(memory, nbuffers, fingerprintBits);
         forks = new ForkTable(memory, nbuffers);
         links = forks.links();
-        databaseHeads = memory.reserve(DATABASE_LISTS * 4);
-        databaseLocks = new LockTable(
-                memory.reserve(DATABASE_STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
-                PoolMemory.PARTITION_LOCK_SHIFT,
-                new WaitTable(DATABASE_STRIPES));
+        databaseHeads = memory.reserve(DATABASES * ForkTable.STRIPES * 4);
     }
 
     Fingerprints fingerprints() {
@@ -91,7 +86,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
             entry = forks.insert(hash, spc, db, rel, fork);
             links.putIntVolatile(end(entry), block + 1);
             forks.word(entry, forks.word(entry) + 1);
-            enterDatabase(entry, db);
+            enterDatabase(entry, hash, db);
         } finally {
             forks.unlock(hash);
         }
@@ -115,8 +110,8 @@ non-sealed class ResidentForks implements ResidencyTracker {
     }
 
     /** A drop has thrown away so many pages of the fork, and cleared their fingerprints: the count is never too low meanwhile. */
-    void dropped(int spc, int db, int rel, int fork, int pages) {
-        discountLocked(ForkTable.hash(spc, db, rel, fork), spc, db, rel, fork, pages);
+    void dropped(int hash, int spc, int db, int rel, int fork, int pages) {
+        discountLocked(hash, spc, db, rel, fork, pages);
     }
 
     private void discountLocked(int hash, int spc, int db, int rel, int fork, int gone) {
@@ -133,7 +128,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
                     }
                 } else if (forks.compareAndSetWord(entry, word, generation(word) + 1 << 32)) {
                     forks.unlink(hash, entry);
-                    leaveDatabase(entry, db);
+                    leaveDatabase(entry, hash, db);
                     forks.free(entry);
                     return;
                 }
@@ -148,7 +143,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
         return ForkTable.userOffset(entry);
     }
 
-    /** Under the database's lock, as {@link #databaseBefore}. */
+    /** Under the stripe's lock, as {@link #databaseBefore}. */
     private static int databaseNext(int entry) {
         return ForkTable.userOffset(entry) + 4;
     }
@@ -202,6 +197,11 @@ non-sealed class ResidentForks implements ResidencyTracker {
         }
     }
 
+    /** True if {@link #residents} is 0 without doubt. */
+    boolean certainlyNone(int hash) {
+        return forks.isEmpty(hash);
+    }
+
     private static long pack(int pages, int end) {
         return (long) end << 32 | pages;
     }
@@ -239,70 +239,59 @@ non-sealed class ResidentForks implements ResidencyTracker {
 
     /** Adds every fork of the database that has pages here to the drop's work, from its first block on. */
     void addDatabase(int db, DropWork work) {
-        int list = listOf(db);
-        databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
-        try {
-            for (int entry = databaseHeads.getInt(list << 2) - 1;
-                    entry >= 0;
-                    entry = links.getInt(databaseNext(entry)) - 1) {
-                // Entries in a list keep their name; one whose last page has just gone has none to drop.
-                int pages = pages(forks.word(entry));
-                if (forks.db(entry) == db && pages > 0) {
-                    int end = links.getIntVolatile(end(entry));
-                    work.addFork(forks.spc(entry), db, forks.rel(entry), forks.fork(entry), 0, end, pages);
+        for (int stripe = 0; stripe < ForkTable.STRIPES; stripe++) {
+            int list = listOf(stripe, db);
+            forks.lock(stripe);
+            try {
+                for (int entry = databaseHeads.getInt(list << 2) - 1;
+                        entry >= 0;
+                        entry = links.getInt(databaseNext(entry)) - 1) {
+                    int pages = pages(forks.word(entry));
+                    if (forks.db(entry) == db) {
+                        int end = links.getIntVolatile(end(entry));
+                        int spc = forks.spc(entry);
+                        int rel = forks.rel(entry);
+                        int fork = forks.fork(entry);
+                        work.addFork(ForkTable.hash(spc, db, rel, fork), spc, db, rel, fork, 0, end, pages);
+                    }
                 }
+            } finally {
+                forks.unlock(stripe);
             }
-        } finally {
-            databaseLocks.unlock(list & DATABASE_STRIPES - 1);
         }
     }
 
-    private static int listOf(int db) {
-        return (db * 0x9E3779B1 >>> 16 ^ db) & DATABASE_LISTS - 1;
+    private static int listOf(int hash, int db) {
+        int one = (db * 0x9E3779B1 >>> 16 ^ db) & DATABASES - 1;
+        return one * ForkTable.STRIPES + (hash & ForkTable.STRIPES - 1);
     }
 
-    private void enterDatabase(int entry, int db) {
-        int list = listOf(db);
-        databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
-        try {
-            int first = databaseHeads.getInt(list << 2);
-            links.putInt(databaseNext(entry), first);
-            links.putInt(databaseBefore(entry), 0);
-            if (first != 0) {
-                links.putInt(databaseBefore(first - 1), entry + 1);
-            }
-            databaseHeads.putInt(list << 2, entry + 1);
-        } finally {
-            databaseLocks.unlock(list & DATABASE_STRIPES - 1);
+    private void enterDatabase(int entry, int hash, int db) {
+        int list = listOf(hash, db);
+        int first = databaseHeads.getInt(list << 2);
+        links.putInt(databaseNext(entry), first);
+        links.putInt(databaseBefore(entry), 0);
+        if (first != 0) {
+            links.putInt(databaseBefore(first - 1), entry + 1);
         }
+        databaseHeads.putInt(list << 2, entry + 1);
     }
 
-    private void leaveDatabase(int entry, int db) {
-        int list = listOf(db);
-        databaseLocks.lockExclusive(list & DATABASE_STRIPES - 1);
-        try {
-            int before = links.getInt(databaseBefore(entry));
-            int after = links.getInt(databaseNext(entry));
-            if (before != 0) {
-                links.putInt(databaseNext(before - 1), after);
-            } else {
-                databaseHeads.putInt(list << 2, after);
-            }
-            if (after != 0) {
-                links.putInt(databaseBefore(after - 1), before);
-            }
-        } finally {
-            databaseLocks.unlock(list & DATABASE_STRIPES - 1);
+    private void leaveDatabase(int entry, int hash, int db) {
+        int before = links.getInt(databaseBefore(entry));
+        int after = links.getInt(databaseNext(entry));
+        if (before != 0) {
+            links.putInt(databaseNext(before - 1), after);
+        } else {
+            databaseHeads.putInt(listOf(hash, db) << 2, after);
+        }
+        if (after != 0) {
+            links.putInt(databaseBefore(after - 1), before);
         }
     }
 
     /** For the inspection. */
     boolean anyLockHeld() {
-        for (int i = 0; i < DATABASE_STRIPES; i++) {
-            if (databaseLocks.isHeld(i)) {
-                return true;
-            }
-        }
         return forks.anyLockHeld();
     }
 
