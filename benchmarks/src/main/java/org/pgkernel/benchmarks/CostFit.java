@@ -5,7 +5,7 @@ import java.util.List;
 
 /**
  * The model of ADAPTIVE's cost: {@code c + a resident + min(b blocks, 2 NBuffers / speed)}
- * nanoseconds. {@code a} is what a page costs that is thrown away, {@code b} a block that is looked
+ * nanoseconds, if anything is resident. {@code c} is a drop's of one page and block, {@code a} is what a page costs that is thrown away, {@code b} a block that is looked
  * up, {@code speed} the bytes of fingerprints scanned in a nanosecond. Searched for on a grid, by
  * least squares of the logarithms, so that small drops count as much as large ones.
  */
@@ -21,7 +21,7 @@ final class CostFit {
     double speed;
 
     void add(int buffers, int resident, int blocks, double nanos) {
-        if (!Double.isNaN(nanos)) {
+        if (resident > 0 && !Double.isNaN(nanos)) {
             points.add(new Point(buffers, resident, blocks, nanos));
         }
     }
@@ -29,14 +29,15 @@ final class CostFit {
     /** @param speed bytes a nanosecond, measured apart */
     void fit(double speed) {
         this.speed = speed;
-        c = Double.MAX_VALUE;
-        for (Point p : points) {
-            if (p.resident == 0) {
-                c = Math.min(c, p.nanos);
-            }
-        }
+        double[] smallest =
+                points.stream()
+                        .filter(p -> p.resident == 1 && p.blocks == 1)
+                        .mapToDouble(Point::nanos)
+                        .sorted()
+                        .toArray();
+        c = smallest.length == 0 ? 0 : smallest[smallest.length / 2];
         double best = Double.MAX_VALUE;
-        for (double tryA = 10; tryA < 2000; tryA *= STEP) {
+        for (double tryA = 5; tryA < 2000; tryA *= STEP) {
             for (double tryB = 1; tryB < 1000; tryB *= STEP) {
                 double error = 0;
                 for (Point p : points) {
@@ -53,9 +54,6 @@ final class CostFit {
     }
 
     private double nanos(Point p, double a, double b) {
-        if (p.resident == 0) {
-            return c;
-        }
         return c + a * p.resident + Math.min(b * p.blocks, 2.0 * p.buffers / speed);
     }
 

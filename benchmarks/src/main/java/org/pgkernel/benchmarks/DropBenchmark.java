@@ -89,6 +89,10 @@ public class DropBenchmark {
 
     @Setup(Level.Invocation)
     public void bringVictims() {
+        if (resident.length == 1) { // or one place would stand for all
+            guests.comeBack();
+            guests = filled.new Guests(1);
+        }
         chooseBlocks();
         for (int block : resident) {
             filled.map(victim, block);

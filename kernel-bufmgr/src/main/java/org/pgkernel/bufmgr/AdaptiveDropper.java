@@ -93,7 +93,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         int spc = relation.spcOid();
         int db = relation.dbOid();
         int rel = relation.relNumber();
-        long residents = resident.residents(spc, db, rel, fork);
+        long residents = resident.residents(hash, spc, db, rel, fork);
         int end = ResidentForks.end(residents);
         if (residents != 0 && Integer.compareUnsigned(first, end) < 0) {
             work.addFork(hash, spc, db, rel, fork, first, end, ResidentForks.pages(residents));

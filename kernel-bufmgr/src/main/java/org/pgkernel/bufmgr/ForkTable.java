@@ -148,7 +148,7 @@ final class ForkTable {
     void free(int entry) {
         for (; ; ) {
             long top = unused.get();
-            links.putIntVolatile(entry << LINK_SHIFT, (int) top);
+            links.putIntRelease(entry << LINK_SHIFT, (int) top);
             if (unused.compareAndSet(top, version(top) | entry + 1)) {
                 return;
             }

@@ -174,7 +174,11 @@ non-sealed class ResidentForks implements ResidencyTracker {
      * @return 0 when there are none; else as {@link #pages} and {@link #end} take it apart
      */
     long residents(int spc, int db, int rel, int fork) {
-        int hash = ForkTable.hash(spc, db, rel, fork);
+        return residents(ForkTable.hash(spc, db, rel, fork), spc, db, rel, fork);
+    }
+
+    /** The same by the fork's hash. */
+    long residents(int hash, int spc, int db, int rel, int fork) {
         if (forks.isEmpty(hash)) {
             return 0;
         }

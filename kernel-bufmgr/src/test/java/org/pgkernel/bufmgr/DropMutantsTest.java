@@ -281,8 +281,8 @@ class DropMutantsTest {
         }
 
         @Override
-        long residents(int spc, int db, int rel, int fork) {
-            long residents = super.residents(spc, db, rel, fork);
+        long residents(int hash, int spc, int db, int rel, int fork) {
+            long residents = super.residents(hash, spc, db, rel, fork);
             if (residents == 0) {
                 return 0;
             }
