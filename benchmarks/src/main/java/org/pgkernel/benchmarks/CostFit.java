@@ -5,9 +5,10 @@ import java.util.List;
 
 /**
  * The model of ADAPTIVE's cost: {@code c + a resident + min(b blocks, 2 NBuffers / speed)}
- * nanoseconds, if anything is resident. {@code c} is a drop's of one page and block, {@code a} is what a page costs that is thrown away, {@code b} a block that is looked
- * up, {@code speed} the bytes of fingerprints scanned in a nanosecond. Searched for on a grid, by
- * least squares of the logarithms, so that small drops count as much as large ones.
+ * nanoseconds, if anything is resident. {@code c} is a drop's of one page and block, {@code a} is
+ * what a page costs that is thrown away, {@code b} a block that is looked up, {@code speed} the
+ * bytes of fingerprints scanned in a nanosecond. Searched for on a grid, by least squares of the
+ * logarithms, so that small drops count as much as large ones.
  */
 final class CostFit {
     private static final double STEP = 1.05;
@@ -26,7 +27,9 @@ final class CostFit {
         }
     }
 
-    /** @param speed bytes a nanosecond, measured apart */
+    /**
+     * @param speed bytes a nanosecond, measured apart
+     */
     void fit(double speed) {
         this.speed = speed;
         double[] smallest =

@@ -62,7 +62,8 @@ public final class DropReport {
         }
     }
 
-    private static void run(Path results, boolean dropsOnly) throws IOException, InterruptedException {
+    private static void run(Path results, boolean dropsOnly)
+            throws IOException, InterruptedException {
         if (!dropsOnly) {
             jmh(results.resolve("replacement.csv"), "ReplacementCostBenchmark", "-prof", "gc");
         }
@@ -71,13 +72,21 @@ public final class DropReport {
                 jmh(
                         results.resolve("drop-" + buffers + "-" + strategy + ".csv"),
                         "DropBenchmark",
-                        "-f", "0", "-p", "buffers=" + buffers, "-p", "strategy=" + strategy);
+                        "-f",
+                        "0",
+                        "-p",
+                        "buffers=" + buffers,
+                        "-p",
+                        "strategy=" + strategy);
             }
             if (!dropsOnly) {
                 jmh(
                         results.resolve("reference-" + buffers + ".csv"),
                         "ReferenceScanBenchmark",
-                        "-f", "0", "-p", "buffers=" + buffers);
+                        "-f",
+                        "0",
+                        "-p",
+                        "buffers=" + buffers);
             }
         }
     }
@@ -160,7 +169,8 @@ public final class DropReport {
     }
 
     private void writeCsv() throws IOException {
-        StringBuilder csv = new StringBuilder("buffers,resident,blocks,sizes,caches,strategy,median_ns\n");
+        StringBuilder csv =
+                new StringBuilder("buffers,resident,blocks,sizes,caches,strategy,median_ns\n");
         eachCell(
                 (buffers, cell, sizes, caches) -> {
                     for (String strategy : STRATEGIES) {
@@ -244,9 +254,14 @@ public final class DropReport {
                 Math.min(
                         results.drop(buffers, "FULL_SCAN", cell, sizes, caches),
                         results.drop(buffers, "LOOKUP", cell, sizes, caches));
-        String where =
-                number(buffers) + " buffers, " + cell + ", sizes " + sizes + ", " + caches;
-        row.append(' ').append(ratio(adaptive / better, MOST_OF_BETTER, where, "the better of FULL_SCAN and LOOKUP"));
+        String where = number(buffers) + " buffers, " + cell + ", sizes " + sizes + ", " + caches;
+        row.append(' ')
+                .append(
+                        ratio(
+                                adaptive / better,
+                                MOST_OF_BETTER,
+                                where,
+                                "the better of FULL_SCAN and LOOKUP"));
         double dlist = results.drop(buffers, "DLIST", cell, sizes, caches);
         row.append(" | ");
         if (isFull(cell)) {
@@ -268,7 +283,8 @@ public final class DropReport {
     private void verdict() {
         line("## Criteria");
         line("");
-        line("ADAPTIVE takes at most 1.2 times as long as the better of FULL_SCAN and LOOKUP in every cell, and at most 1.5 times");
+        line(
+                "ADAPTIVE takes at most 1.2 times as long as the better of FULL_SCAN and LOOKUP in every cell, and at most 1.5 times");
         line("as long as DLIST where all blocks are resident.");
         line("");
         if (misses.isEmpty()) {
@@ -284,13 +300,18 @@ public final class DropReport {
     private void fit() {
         line("## Cost of a drop");
         line("");
-        line("ADAPTIVE's cost is fitted by `c + a · resident + min(b · blocks, 2 bytes · NBuffers / speed)`, where `c` is a drop of one page of one");
-        line("block; when nothing is resident it is the last column's. Cells of 1 of 1,000 and 10 of 10,000 blocks are fitted too; their pages are");
-        line("found after about half and nine tenths of the blocks. `speed` is that of the fingerprint scan, from the cell with one resident page of 1,000,000 blocks in the");
-        line("largest pool, which is found in the middle of it on average. The column before the last is the worst cell's cost as a multiple of the fit's: with a, b and c times that the formula");
+        line(
+                "ADAPTIVE's cost is fitted by `c + a · resident + min(b · blocks, 2 bytes · NBuffers / speed)`, where `c` is a drop of one page of one");
+        line(
+                "block; when nothing is resident it is the last column's. Cells of 1 of 1,000 and 10 of 10,000 blocks are fitted too; their pages are");
+        line(
+                "found after about half and nine tenths of the blocks. `speed` is that of the fingerprint scan, from the cell with one resident page of 1,000,000 blocks in the");
+        line(
+                "largest pool, which is found in the middle of it on average. The column before the last is the worst cell's cost as a multiple of the fit's: with a, b and c times that the formula");
         line("bounds every cell.");
         line("");
-        line("| caches | a, ns a resident page | b, ns a block | c, ns | speed, GB/s | worst cell | nothing resident, ns |");
+        line(
+                "| caches | a, ns a resident page | b, ns a block | c, ns | speed, GB/s | worst cell | nothing resident, ns |");
         line("|---|---:|---:|---:|---:|---:|---:|");
         for (String caches : CACHES) {
             CostFit fit = new CostFit();
@@ -320,11 +341,15 @@ public final class DropReport {
     private void replacement() {
         line("## Cost of a replacement");
         line("");
-        line("Another page is read (8 KiB from a file in memory) into the buffer of one that goes, and the same without reading the page: only the");
-        line("tag, mapping table, clock sweep and the strategy's bookkeeping. 16,384 buffers, 128 relations by turns. FULL_SCAN and LOOKUP");
-        line("keep nothing; the ratio is to the mean of the two, which run the same code, so their difference is the measurement's error.");
+        line(
+                "Another page is read (8 KiB from a file in memory) into the buffer of one that goes, and the same without reading the page: only the");
+        line(
+                "tag, mapping table, clock sweep and the strategy's bookkeeping. 16,384 buffers, 128 relations by turns. FULL_SCAN and LOOKUP");
+        line(
+                "keep nothing; the ratio is to the mean of the two, which run the same code, so their difference is the measurement's error.");
         line("");
-        line("| strategy | replacement, ns | ratio | without reading, ns | added, ns | bytes allocated |");
+        line(
+                "| strategy | replacement, ns | ratio | without reading, ns | added, ns | bytes allocated |");
         line("|---|---:|---:|---:|---:|---:|");
         double none = (replaced("replace", "FULL_SCAN") + replaced("replace", "LOOKUP")) / 2;
         double mapOnly = (replaced("mapOnly", "FULL_SCAN") + replaced("mapOnly", "LOOKUP")) / 2;
@@ -353,11 +378,14 @@ public final class DropReport {
     private void reference() {
         line("## Layout and algorithm");
         line("");
-        line("Looking for a relation without pages: over descriptors 64 bytes apart, as PostgreSQL has them; over our tags, 20 bytes each (FULL_SCAN);");
-        line("over fingerprints, 2 bytes each (ADAPTIVE with one page of 1,000,000 blocks, which it finds by scanning in the larger pools). The");
+        line(
+                "Looking for a relation without pages: over descriptors 64 bytes apart, as PostgreSQL has them; over our tags, 20 bytes each (FULL_SCAN);");
+        line(
+                "over fingerprints, 2 bytes each (ADAPTIVE with one page of 1,000,000 blocks, which it finds by scanning in the larger pools). The");
         line("first two differ by layout, the others by algorithm. Microseconds.");
         line("");
-        line("| caches | buffers | 64-byte descriptors | FULL_SCAN | layout's gain | ADAPTIVE scans | further gain |");
+        line(
+                "| caches | buffers | 64-byte descriptors | FULL_SCAN | layout's gain | ADAPTIVE scans | further gain |");
         line("|---|---:|---:|---:|---:|---:|---:|");
         for (String caches : CACHES) {
             for (int buffers : BUFFERS) {
@@ -368,7 +396,13 @@ public final class DropReport {
                     line(
                             format(
                                     "| %s | %s | %s | %s | %.1f | %s | %.1f |",
-                                    caches, number(buffers), micros(wide), micros(tags), wide / tags, micros(prints), tags / prints));
+                                    caches,
+                                    number(buffers),
+                                    micros(wide),
+                                    micros(tags),
+                                    wide / tags,
+                                    micros(prints),
+                                    tags / prints));
                 }
             }
         }
@@ -377,20 +411,27 @@ public final class DropReport {
 
     private double referenced(String name, int buffers, String caches) {
         return results.score(
-                "ReferenceScanBenchmark." + name + ":p0.50", "buffers=" + buffers, "caches=" + caches);
+                "ReferenceScanBenchmark." + name + ":p0.50",
+                "buffers=" + buffers,
+                "caches=" + caches);
     }
 
     private void charts() throws IOException {
         line("## Charts");
         line("");
-        line("Cold caches; LOOKUP with known and with unknown sizes, which make no difference to the others.");
+        line(
+                "Cold caches; LOOKUP with known and with unknown sizes, which make no difference to the others.");
         line("");
         for (String cell : CELLS) {
             XYChart chart =
                     new XYChartBuilder()
                             .width(640)
                             .height(420)
-                            .title(number(resident(cell)) + " resident of " + number(blocks(cell)) + " blocks")
+                            .title(
+                                    number(resident(cell))
+                                            + " resident of "
+                                            + number(blocks(cell))
+                                            + " blocks")
                             .xAxisTitle("buffers")
                             .yAxisTitle("microseconds")
                             .build();
@@ -438,7 +479,9 @@ public final class DropReport {
 
     private static String micros(double nanos) {
         double micros = nanos / 1000;
-        return micros < 10 ? format("%.2f", micros) : micros < 100 ? format("%.1f", micros) : format("%,.0f", micros);
+        return micros < 10
+                ? format("%.2f", micros)
+                : micros < 100 ? format("%.1f", micros) : format("%,.0f", micros);
     }
 
     private static String format(String format, Object... values) {

@@ -14,7 +14,9 @@ import java.util.Map;
 final class DropResults {
     private static final String PARAMETER = "Param: ";
 
-    /** Benchmark's simple name, a metric after a colon, and parameters sorted by name; the score. */
+    /**
+     * Benchmark's simple name, a metric after a colon, and parameters sorted by name; the score.
+     */
     private final Map<String, Double> scores = new HashMap<>();
 
     private DropResults() {}
@@ -74,7 +76,9 @@ final class DropResults {
         return name + parameters.stream().sorted().toList();
     }
 
-    /** @return NaN when that was not measured */
+    /**
+     * @return NaN when that was not measured
+     */
     double score(String name, String... parameters) {
         return scores.getOrDefault(key(name, List.of(parameters)), Double.NaN);
     }

@@ -62,9 +62,7 @@ final class FilledPool {
         smgr.inRecovery(true);
         pool =
                 BufferPool.open(
-                        BufferPoolOptions.of(nbuffers)
-                                .withChecksums(false)
-                                .withStrategy(strategy),
+                        BufferPoolOptions.of(nbuffers).withChecksums(false).withStrategy(strategy),
                         smgr,
                         lsn -> {});
         filler = new PoolFiller(pool);
@@ -89,7 +87,10 @@ final class FilledPool {
         return kept;
     }
 
-    /** Until the compiler has done with a drop; else the first cells would be measured half compiled. */
+    /**
+     * Until the compiler has done with a drop; else the first cells would be measured half
+     * compiled.
+     */
     private void warmUp(int resident, int blocks) throws IOException {
         SmgrRelation[] relations = {victim(blocks)};
         Guests guests = new Guests(resident);
@@ -109,8 +110,7 @@ final class FilledPool {
     SmgrRelation victim(int blocks) throws IOException {
         SmgrRelation relation = smgr.open(SPC, DB, FIRST_VICTIM + victims++);
         relation.create(ForkNumber.MAIN, true);
-        Path file =
-                scratch.resolve("data").resolve("base/" + DB + "/" + relation.relNumber());
+        Path file = scratch.resolve("data").resolve("base/" + DB + "/" + relation.relNumber());
         long left = blocks;
         for (int segment = 0; left > 0; segment++) {
             String name = file + (segment == 0 ? "" : "." + segment);

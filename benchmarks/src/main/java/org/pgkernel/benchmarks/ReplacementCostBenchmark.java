@@ -31,8 +31,8 @@ import org.pgkernel.smgr.SyncRequests;
 
 /**
  * What a strategy's bookkeeping adds to replacing a page by another. FULL_SCAN and LOOKUP keep
- * nothing. Pages of {@link #RELATIONS} relations come by turns, so that nothing but the clock
- * sweep knows what comes next.
+ * nothing. Pages of {@link #RELATIONS} relations come by turns, so that nothing but the clock sweep
+ * knows what comes next.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -95,7 +95,9 @@ public class ReplacementCostBenchmark {
         scratch.close();
     }
 
-    /** Reads a page that is not there: clock sweep, another page's end, pread of 8 KiB from memory. */
+    /**
+     * Reads a page that is not there: clock sweep, another page's end, pread of 8 KiB from memory.
+     */
     @Benchmark
     public int replace() {
         int page = step();

@@ -7,19 +7,22 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Drops what {@link ResidentForks} says is there. Forks without pages are done at once. For the others together, whichever is estimated
- * to be cheaper ({@link DropCosts}): lookups of every block from the first to drop to the end of the resident pages, or one scan of the
- * fingerprints for all of them. Either stops as soon as as many pages were thrown away as the forks had.
+ * Drops what {@link ResidentForks} says is there. Forks without pages are done at once. For the
+ * others together, whichever is estimated to be cheaper ({@link DropCosts}): lookups of every block
+ * from the first to drop to the end of the resident pages, or one scan of the fingerprints for all
+ * of them. Either stops as soon as as many pages were thrown away as the forks had.
  *
- * <p>When the scan would be cheaper but the pages are very few, a few blocks from the first on are looked up before: a fork
- * read only in part is mostly read from its beginning (an index's metapage, a map's root). This costs a sixteenth of the scan at most.
+ * <p>When the scan would be cheaper but the pages are very few, a few blocks from the first on are
+ * looked up before: a fork read only in part is mostly read from its beginning (an index's
+ * metapage, a map's root). This costs a sixteenth of the scan at most.
  *
- * <p>No size is asked, so none can be wrong. Nothing is left afterwards because of one of these: as many buffers were thrown away as
- * there were pages of the forks when the drop began, and none came since; every block below the end was looked up, and no page is at
- * or past it; or every buffer in use was scanned. Sizes would add nothing: a right one is not below the end.
+ * <p>No size is asked, so none can be wrong. Nothing is left afterwards because of one of these: as
+ * many buffers were thrown away as there were pages of the forks when the drop began, and none came
+ * since; every block below the end was looked up, and no page is at or past it; or every buffer in
+ * use was scanned. Sizes would add nothing: a right one is not below the end.
  *
- * <p>A truncation does not know how many of the fork's pages are past its first block: the count of the whole fork is its limit too, but
- * it is reached only if nothing is to stay.
+ * <p>A truncation does not know how many of the fork's pages are past its first block: the count of
+ * the whole fork is its limit too, but it is reached only if nothing is to stay.
  */
 non-sealed class AdaptiveDropper implements RelationDropper {
     private final BufferDescriptors descriptors;
@@ -44,7 +47,12 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     }
 
     @Override
-    public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
+    public int dropForks(
+            SmgrRelation relation,
+            ForkNumber[] forks,
+            int[] firstBlocks,
+            int count,
+            DropWork work) {
         int hash = hash(relation);
         for (int i = 0; i < count; i++) {
             add(hash, relation, forks[i].ordinal(), firstBlocks[i], work);
@@ -116,7 +124,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             }
         }
         // Every block is there: then a scan, which looks up what it finds, is never cheaper.
-        long scanNanos = probes <= pages ? Long.MAX_VALUE : costs.scan(sweep.highWater(), relations, pages);
+        long scanNanos =
+                probes <= pages ? Long.MAX_VALUE : costs.scan(sweep.highWater(), relations, pages);
         if (costs.lookups(probes) <= scanNanos) {
             work.reason = DropReason.FEW_BLOCKS;
             int dropped = lookUp(work, Long.MAX_VALUE);
@@ -131,14 +140,19 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         return work.forks == 0 ? dropped : dropped + scan(work, DropReason.COUNT_NOT_REACHED);
     }
 
-    /** Pages spread evenly over a fork that is dropped whole are all found a little before its end. */
+    /**
+     * Pages spread evenly over a fork that is dropped whole are all found a little before its end.
+     */
     private static long expectedProbes(DropWork work, int i) {
         long blocks = BlockNumber.toLong(work.ends[i]) - BlockNumber.toLong(work.firsts[i]);
-        return work.firsts[i] == 0 && blocks > work.left[i] ? blocks - blocks / (work.left[i] + 1L) : blocks;
+        return work.firsts[i] == 0 && blocks > work.left[i]
+                ? blocks - blocks / (work.left[i] + 1L)
+                : blocks;
     }
 
     /**
-     * Looks up the forks' blocks, {@code most} of each. Forks that have certainly no page left are taken out of the work.
+     * Looks up the forks' blocks, {@code most} of each. Forks that have certainly no page left are
+     * taken out of the work.
      *
      * @return buffers dropped
      */
@@ -167,7 +181,9 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         return dropped;
     }
 
-    /** @return the block after the last one looked up */
+    /**
+     * @return the block after the last one looked up
+     */
     private long lookUp(DropWork work, int i, long first, long limit) {
         int spc = work.forkSpcs[i];
         int db = work.forkDbs[i];
@@ -179,7 +195,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             allocator.touch(spc, db, rel, fork, (int) block, batch, work.hashes, work.heads);
             for (int k = 0; k < batch && work.left[i] > 0; k++) {
                 work.probes++;
-                if (allocator.dropCounted(work.hashes[k], spc, db, rel, fork, (int) block++, fingerprints)) {
+                if (allocator.dropCounted(
+                        work.hashes[k], spc, db, rel, fork, (int) block++, fingerprints)) {
                     work.left[i]--;
                     work.gone[i]++;
                 }
@@ -193,17 +210,28 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         int gone = work.gone[i];
         if (gone != 0) {
             work.gone[i] = 0;
-            resident.dropped(work.forkHashes[i], work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i], gone);
+            resident.dropped(
+                    work.forkHashes[i],
+                    work.forkSpcs[i],
+                    work.forkDbs[i],
+                    work.forkRels[i],
+                    work.forkNumbers[i],
+                    gone);
         }
         return gone;
     }
 
-    /** What is left may have been evicted meanwhile. A truncation's pages end where the fork's did, whatever is left below. */
+    /**
+     * What is left may have been evicted meanwhile. A truncation's pages end where the fork's did,
+     * whatever is left below.
+     */
     private boolean isDone(DropWork work, int i, boolean covered) {
         if (work.left[i] == 0 || covered && work.firsts[i] != 0) {
             return true;
         }
-        long now = resident.residents(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i]);
+        long now =
+                resident.residents(
+                        work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i]);
         return now == 0;
     }
 
@@ -227,7 +255,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
 
     private int scan(DropWork work, long left) {
         int dropped = 0;
-        int end = sweep.highWater(); // buffers from here on have no page, or get one of another relation
+        int end = sweep.highWater(); // buffers from here on have no page, or get one of another
+        // relation
         int[] found = work.found;
         int scanned = 0;
         while (scanned < end) {
@@ -244,7 +273,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
                 }
             }
             if (dropped == left) {
-                work.stop = scanned < end ? DropStopReason.COUNT_REACHED : DropStopReason.SCAN_COMPLETE;
+                work.stop =
+                        scanned < end ? DropStopReason.COUNT_REACHED : DropStopReason.SCAN_COMPLETE;
                 break;
             }
         }
@@ -255,7 +285,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     private int next(int from, int end, DropWork work) {
         return work.fingerprintCount == 1
                 ? fingerprints.next(from, end, work.fingerprints[0])
-                : fingerprints.nextOfSet(from, end, work.members, work.fingerprints, work.fingerprintCount);
+                : fingerprints.nextOfSet(
+                        from, end, work.members, work.fingerprints, work.fingerprintCount);
     }
 
     private boolean dropIfVictim(int buffer, DropWork work) {
@@ -268,8 +299,12 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     }
 
     private boolean dropLocked(int buffer, int state, DropWork work) {
-        int fork = work.forkOf(
-                descriptors.spc(buffer), descriptors.db(buffer), descriptors.rel(buffer), descriptors.fork(buffer));
+        int fork =
+                work.forkOf(
+                        descriptors.spc(buffer),
+                        descriptors.db(buffer),
+                        descriptors.rel(buffer),
+                        descriptors.fork(buffer));
         assert fork >= 0 : "victim of no fork";
         if (allocator.invalidate(buffer, state, fingerprints)) {
             work.gone[fork]++;
@@ -324,7 +359,10 @@ non-sealed class AdaptiveDropper implements RelationDropper {
                 .append(2L * sweep.highWater())
                 .append(" bytes, ")
                 .append(scanNanos)
-                .append(costs.lookups(probes) <= scanNanos ? " ns: lookup" : " ns: fingerprint scan")
+                .append(
+                        costs.lookups(probes) <= scanNanos
+                                ? " ns: lookup"
+                                : " ns: fingerprint scan")
                 .toString();
     }
 }

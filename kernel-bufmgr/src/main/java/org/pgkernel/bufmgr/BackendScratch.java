@@ -5,9 +5,13 @@ import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.Page;
 
-/** What a thread needs of its own to write and to check pages: a private page and a view. One a thread, made at its first use. */
+/**
+ * What a thread needs of its own to write and to check pages: a private page and a view. One a
+ * thread, made at its first use.
+ */
 final class BackendScratch {
-    private static final ThreadLocal<BackendScratch> SCRATCH = ThreadLocal.withInitial(BackendScratch::new);
+    private static final ThreadLocal<BackendScratch> SCRATCH =
+            ThreadLocal.withInitial(BackendScratch::new);
 
     /** Freed with the thread. */
     private final MemorySegment memory = Arena.ofAuto().allocate(Page.SIZE, 4096);

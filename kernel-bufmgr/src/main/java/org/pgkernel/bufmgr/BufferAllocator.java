@@ -8,13 +8,18 @@ import org.pgkernel.base.BufferTag;
 import org.pgkernel.base.error.KernelStoppedException;
 
 /**
- * Gives a block a buffer and takes it away again: the only place where tags and the mapping table change.
+ * Gives a block a buffer and takes it away again: the only place where tags and the mapping table
+ * change.
  *
- * <p>Order of locks: content lock (try only) and I/O of a victim before any partition lock; one or two partition locks, ascending;
- * header lock last. Nothing waits for the disk under a partition lock. (PostgreSQL: BufferAlloc, InvalidateBuffer.)
+ * <p>Order of locks: content lock (try only) and I/O of a victim before any partition lock; one or
+ * two partition locks, ascending; header lock last. Nothing waits for the disk under a partition
+ * lock. (PostgreSQL: BufferAlloc, InvalidateBuffer.)
  */
 final class BufferAllocator {
-    /** How long a dropped page may stay pinned by somebody who does not write it, before we call it a bug and stop. */
+    /**
+     * How long a dropped page may stay pinned by somebody who does not write it, before we call it
+     * a bug and stop.
+     */
     private static final long PINNED_DROP_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private final BufferDescriptors descriptors;
@@ -49,7 +54,8 @@ final class BufferAllocator {
     /**
      * Pins the block's buffer.
      *
-     * @return the buffer when its page is valid; {@code ~buffer} when the caller now owns its I/O and has to fill it
+     * @return the buffer when its page is valid; {@code ~buffer} when the caller now owns its I/O
+     *     and has to fill it
      */
     int allocate(int spc, int db, int rel, int fork, int block) {
         int hash = BufferTag.hash(spc, db, rel, fork, block);
@@ -83,7 +89,8 @@ final class BufferAllocator {
     }
 
     /**
-     * Writes the victim's old page. Waiting for its content lock could deadlock: its holder may wait for a page that we hold.
+     * Writes the victim's old page. Waiting for its content lock could deadlock: its holder may
+     * wait for a page that we hold.
      *
      * @return false when somebody has it locked; then it is unpinned
      */
@@ -106,7 +113,8 @@ final class BufferAllocator {
     }
 
     private int rename(int victim, int hash, int spc, int db, int rel, int fork, int block) {
-        boolean hadTag = (descriptors.state(victim) & TAG_VALID) != 0; // ours: nobody can take it away
+        boolean hadTag =
+                (descriptors.state(victim) & TAG_VALID) != 0; // ours: nobody can take it away
         int oldHash = hadTag ? descriptors.hash(victim) : hash;
         int oldPartition = BufferTable.partition(oldHash);
         int partition = BufferTable.partition(hash);
@@ -135,7 +143,8 @@ final class BufferAllocator {
         }
         descriptors.setTag(victim, spc, db, rel, fork, block);
         int clean = state & ~(FLAG_MASK | USAGECOUNT_MASK);
-        descriptors.unlockHeader(victim, clean | TAG_VALID | PERMANENT | IO_IN_PROGRESS | USAGECOUNT_ONE);
+        descriptors.unlockHeader(
+                victim, clean | TAG_VALID | PERMANENT | IO_IN_PROGRESS | USAGECOUNT_ONE);
         table.insert(hash, victim);
         if (tracks) {
             if (hadTag) {
@@ -154,7 +163,10 @@ final class BufferAllocator {
         }
     }
 
-    /** Ends a failed read or extension: no pin and no valid page stay; the buffer is freed unless somebody else tries the same block. */
+    /**
+     * Ends a failed read or extension: no pin and no valid page stay; the buffer is freed unless
+     * somebody else tries the same block.
+     */
     void abandon(int buffer) {
         int spc = descriptors.spc(buffer);
         int db = descriptors.db(buffer);
@@ -167,8 +179,9 @@ final class BufferAllocator {
         int partition = BufferTable.partition(hash);
         table.lockExclusive(partition);
         int state = descriptors.lockHeader(buffer);
-        boolean ours = descriptors.hasTag(buffer, spc, db, rel, fork, block)
-                && (state & (TAG_VALID | VALID | REFCOUNT_MASK)) == TAG_VALID;
+        boolean ours =
+                descriptors.hasTag(buffer, spc, db, rel, fork, block)
+                        && (state & (TAG_VALID | VALID | REFCOUNT_MASK)) == TAG_VALID;
         if (ours) {
             forget(buffer, hash, state, null);
         } else {
@@ -181,8 +194,9 @@ final class BufferAllocator {
     }
 
     /**
-     * Throws the page away, unwritten, and frees the buffer. The caller holds the header lock, which is released. Waits for others'
-     * pins: nobody uses a page that is dropped, so they can only be writers.
+     * Throws the page away, unwritten, and frees the buffer. The caller holds the header lock,
+     * which is released. Waits for others' pins: nobody uses a page that is dropped, so they can
+     * only be writers.
      *
      * @return false when the buffer got another page meanwhile
      */
@@ -193,7 +207,8 @@ final class BufferAllocator {
     /**
      * The same for a drop that counts.
      *
-     * @param counted not null when the caller tells the tracker afterwards how many pages went: then only this is cleared here
+     * @param counted not null when the caller tells the tracker afterwards how many pages went:
+     *     then only this is cleared here
      */
     boolean invalidate(int buffer, int locked, Fingerprints counted) {
         int spc = descriptors.spc(buffer);
@@ -208,7 +223,8 @@ final class BufferAllocator {
         for (; ; ) {
             table.lockExclusive(partition);
             int state = descriptors.lockHeader(buffer);
-            if ((state & TAG_VALID) == 0 || !descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
+            if ((state & TAG_VALID) == 0
+                    || !descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
                 descriptors.unlockHeader(buffer, state);
                 table.unlock(partition);
                 return false;
@@ -228,17 +244,20 @@ final class BufferAllocator {
                 deadline = System.nanoTime() + PINNED_DROP_NANOS;
             } else if (System.nanoTime() - deadline > 0) {
                 throw new KernelStoppedException(
-                        "a page that is being dropped stays pinned " + Place.of(spc, db, rel, fork, block));
+                        "a page that is being dropped stays pinned "
+                                + Place.of(spc, db, rel, fork, block));
             } else {
-                LockSupport.parkNanos(20_000); // pinned by a writer who has not begun or has just ended
+                LockSupport.parkNanos(
+                        20_000); // pinned by a writer who has not begun or has just ended
             }
         }
     }
 
     /**
-     * Takes the buffer out of the mapping table, whose lock is held, clears tag, flags and dirty bit and unlocks the header. In this
-     * order: once the header is unlocked the clock hand may choose the buffer and chain it elsewhere, through the same link. While a
-     * tracker is told, a pin keeps the hand off.
+     * Takes the buffer out of the mapping table, whose lock is held, clears tag, flags and dirty
+     * bit and unlocks the header. In this order: once the header is unlocked the clock hand may
+     * choose the buffer and chain it elsewhere, through the same link. While a tracker is told, a
+     * pin keeps the hand off.
      */
     private void forget(int buffer, int hash, int state, Fingerprints counted) {
         table.remove(hash, buffer);
@@ -267,12 +286,13 @@ final class BufferAllocator {
     static final int TOUCHED_AT_ONCE = 16;
 
     /**
-     * Fetches what the next {@code count} probes will need into the cache, without locks, so that their misses overlap. Decides
-     * nothing.
+     * Fetches what the next {@code count} probes will need into the cache, without locks, so that
+     * their misses overlap. Decides nothing.
      *
      * @param hashes gets the blocks' hashes
      */
-    void touch(int spc, int db, int rel, int fork, int block, int count, int[] hashes, int[] heads) {
+    void touch(
+            int spc, int db, int rel, int fork, int block, int count, int[] hashes, int[] heads) {
         for (int i = 0; i < count; i++) {
             hashes[i] = BufferTag.hash(spc, db, rel, fork, block + i);
             heads[i] = table.headHint(hashes[i]);
@@ -291,12 +311,20 @@ final class BufferAllocator {
         }
     }
 
-    /** @return something made of all that was read, for the caller to keep, so that the reads are made */
+    /**
+     * @return something made of all that was read, for the caller to keep, so that the reads are
+     *     made
+     */
     private int touch(int buffer) {
-        return descriptors.rel(buffer) + descriptors.state(buffer) + table.link(buffer) + sweep.link(buffer);
+        return descriptors.rel(buffer)
+                + descriptors.state(buffer)
+                + table.link(buffer)
+                + sweep.link(buffer);
     }
 
-    /** Looks the block up and throws its page away, unwritten. @return false when no buffer holds it */
+    /**
+     * Looks the block up and throws its page away, unwritten. @return false when no buffer holds it
+     */
     boolean drop(int spc, int db, int rel, int fork, int block) {
         int buffer = probe(spc, db, rel, fork, block);
         if (buffer < 0) {
@@ -312,10 +340,12 @@ final class BufferAllocator {
     }
 
     /**
-     * The same for a drop that counts, see {@link #invalidate(int, int, Fingerprints)}, and expects to find most of its blocks: the
-     * partition is locked once, exclusively. An empty bucket needs no lock: nobody maps pages of a fork that is dropped.
+     * The same for a drop that counts, see {@link #invalidate(int, int, Fingerprints)}, and expects
+     * to find most of its blocks: the partition is locked once, exclusively. An empty bucket needs
+     * no lock: nobody maps pages of a fork that is dropped.
      */
-    boolean dropCounted(int hash, int spc, int db, int rel, int fork, int block, Fingerprints counted) {
+    boolean dropCounted(
+            int hash, int spc, int db, int rel, int fork, int block, Fingerprints counted) {
         if (table.isEmptyBucket(hash)) {
             return false;
         }
@@ -337,7 +367,10 @@ final class BufferAllocator {
         return invalidate(buffer, state, counted);
     }
 
-    /** The buffer that holds the block, or -1; unpinned, so it may hold another when the caller looks. One probe. */
+    /**
+     * The buffer that holds the block, or -1; unpinned, so it may hold another when the caller
+     * looks. One probe.
+     */
     int probe(int spc, int db, int rel, int fork, int block) {
         int hash = BufferTag.hash(spc, db, rel, fork, block);
         int partition = BufferTable.partition(hash);

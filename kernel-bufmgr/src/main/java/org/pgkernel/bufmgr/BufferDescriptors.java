@@ -9,10 +9,11 @@ import org.pgkernel.base.BufferTag;
 /**
  * The descriptors: state words and tags. This class alone changes state words.
  *
- * <p>While the header lock ({@link BufferState#LOCKED}) is held nobody else changes the word; everything else is a CAS that waits for
- * the lock. A tag is written under the header lock <em>and</em> the exclusive lock of its mapping partition, and never while anybody
- * but the writer has a pin; so it may be read under any of the three. The header lock is held for a few instructions: no other lock is
- * taken and nothing waits under it.
+ * <p>While the header lock ({@link BufferState#LOCKED}) is held nobody else changes the word;
+ * everything else is a CAS that waits for the lock. A tag is written under the header lock
+ * <em>and</em> the exclusive lock of its mapping partition, and never while anybody but the writer
+ * has a pin; so it may be read under any of the three. The header lock is held for a few
+ * instructions: no other lock is taken and nothing waits under it.
  *
  * <p>(PostgreSQL: BufferDesc, LockBufHdr, PinBuffer, UnpinBuffer.)
  */
@@ -31,7 +32,9 @@ final class BufferDescriptors {
         return states.getIntVolatile(buffer << 2);
     }
 
-    /** @return the word, locked */
+    /**
+     * @return the word, locked
+     */
     int lockHeader(int buffer) {
         int offset = buffer << 2;
         for (int spins = 0; ; spins++) {
@@ -49,7 +52,10 @@ final class BufferDescriptors {
         states.putIntVolatile(buffer << 2, state & ~LOCKED);
     }
 
-    /** Adds a pin, and a use up to the maximum. The caller makes sure that the buffer keeps its tag meanwhile. @return the new word */
+    /**
+     * Adds a pin, and a use up to the maximum. The caller makes sure that the buffer keeps its tag
+     * meanwhile. @return the new word
+     */
     int pin(int buffer) {
         int offset = buffer << 2;
         for (int spins = 0; ; spins++) {
@@ -146,7 +152,10 @@ final class BufferDescriptors {
                 && tags.getInt(offset + BufferTag.SPC_OFFSET) == spc;
     }
 
-    /** The first buffer from {@code from} on whose tag, read without any lock, names the relation; {@code end} if none does. */
+    /**
+     * The first buffer from {@code from} on whose tag, read without any lock, names the relation;
+     * {@code end} if none does.
+     */
     int nextOfRelation(int from, int end, int spc, int db, int rel) {
         int buffer = from;
         while (buffer < end && !isOfRelation(buffer, spc, db, rel)) {

@@ -13,8 +13,9 @@ import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
 
 /**
- * Reading and writing of blocks. A block has at most one reader or writer at a time, the owner of its IO_IN_PROGRESS flag; others wait
- * for him and then look again. (PostgreSQL: StartBufferIO, TerminateBufferIO, WaitIO, FlushBuffer.)
+ * Reading and writing of blocks. A block has at most one reader or writer at a time, the owner of
+ * its IO_IN_PROGRESS flag; others wait for him and then look again. (PostgreSQL: StartBufferIO,
+ * TerminateBufferIO, WaitIO, FlushBuffer.)
  */
 final class BufferIo {
     private final BufferDescriptors descriptors;
@@ -25,7 +26,11 @@ final class BufferIo {
     private final long blocks;
 
     BufferIo(
-            BufferDescriptors descriptors, StorageManager smgr, DurabilityGate gate, boolean checksums, long blocks) {
+            BufferDescriptors descriptors,
+            StorageManager smgr,
+            DurabilityGate gate,
+            boolean checksums,
+            long blocks) {
         this.descriptors = descriptors;
         this.smgr = smgr;
         this.gate = gate;
@@ -38,7 +43,8 @@ final class BufferIo {
     }
 
     /**
-     * Becomes the block's reader ({@code input}) or writer, waiting for another. The caller has a pin.
+     * Becomes the block's reader ({@code input}) or writer, waiting for another. The caller has a
+     * pin.
      *
      * @return false when another has done the work: the page is valid, or clean
      */
@@ -55,7 +61,10 @@ final class BufferIo {
         }
     }
 
-    /** Ends what {@link #start} began: clears the dirty flags unless the page changed meanwhile, sets {@code flags}, wakes the waiters. */
+    /**
+     * Ends what {@link #start} began: clears the dirty flags unless the page changed meanwhile,
+     * sets {@code flags}, wakes the waiters.
+     */
     void terminate(int buffer, boolean clean, int flags) {
         int state = descriptors.lockHeader(buffer);
         assert (state & IO_IN_PROGRESS) != 0 : "not the owner of the I/O";
@@ -80,8 +89,12 @@ final class BufferIo {
         }
     }
 
-    /** Reads the page and checks it; the caller owns the I/O. A damaged page is zeroed if {@code zeroOnError}, else an error. */
-    void readPage(int buffer, SmgrRelation relation, ForkNumber fork, int block, boolean zeroOnError) {
+    /**
+     * Reads the page and checks it; the caller owns the I/O. A damaged page is zeroed if {@code
+     * zeroOnError}, else an error.
+     */
+    void readPage(
+            int buffer, SmgrRelation relation, ForkNumber fork, int block, boolean zeroOnError) {
         try {
             relation.read(fork, block, address(buffer));
         } catch (DiskException e) {
@@ -92,7 +105,9 @@ final class BufferIo {
         if (!PageVerify.isValid(page, block, checksums)) {
             if (!zeroOnError) {
                 throw new DamagedDataException(
-                        PageVerify.whyInvalid(page, block, checksums) + " " + descriptors.place(buffer));
+                        PageVerify.whyInvalid(page, block, checksums)
+                                + " "
+                                + descriptors.place(buffer));
             }
             page.setMemory(0, Page.SIZE, (byte) 0);
         }
@@ -111,8 +126,9 @@ final class BufferIo {
     }
 
     /**
-     * Writes the page if it is dirty. The caller has a pin and the content lock, shared at least; so only hint bits can change meanwhile,
-     * and the JUST_DIRTIED flag tells. When the write fails the page stays dirty.
+     * Writes the page if it is dirty. The caller has a pin and the content lock, shared at least;
+     * so only hint bits can change meanwhile, and the JUST_DIRTIED flag tells. When the write fails
+     * the page stays dirty.
      */
     void flush(int buffer) {
         if (!start(buffer, false)) {
@@ -133,7 +149,8 @@ final class BufferIo {
         page.wrap(address(buffer), Page.SIZE);
         int block = descriptors.block(buffer);
 
-        // Under the header lock, as whoever sets a hint under a shared lock may log it and move the LSN.
+        // Under the header lock, as whoever sets a hint under a shared lock may log it and move the
+        // LSN.
         int state = descriptors.lockHeader(buffer);
         long lsn = Page.lsn(page);
         descriptors.unlockHeader(buffer, state & ~JUST_DIRTIED);
@@ -145,12 +162,14 @@ final class BufferIo {
         page.wrap(address(buffer), Page.SIZE);
         long from = address(buffer);
         if (checksums && !Page.isNew(page)) {
-            // A private copy: a hint bit set between computing and writing would make the checksum wrong.
+            // A private copy: a hint bit set between computing and writing would make the checksum
+            // wrong.
             scratch.copy.putBytes(0, page, 0, Page.SIZE);
             Page.setChecksum(scratch.copy, PageChecksum.compute(scratch.copy, block));
             from = scratch.copyAddress();
         }
-        SmgrRelation relation = smgr.open(descriptors.spc(buffer), descriptors.db(buffer), descriptors.rel(buffer));
+        SmgrRelation relation =
+                smgr.open(descriptors.spc(buffer), descriptors.db(buffer), descriptors.rel(buffer));
         try {
             relation.write(ForkNumber.of(descriptors.fork(buffer)), block, from, false);
         } catch (DiskException e) {
@@ -158,7 +177,10 @@ final class BufferIo {
         }
     }
 
-    /** The same failure with the page's place, as the file alone does not tell the block. (PostgreSQL: shared_buffer_write_error_callback.) */
+    /**
+     * The same failure with the page's place, as the file alone does not tell the block.
+     * (PostgreSQL: shared_buffer_write_error_callback.)
+     */
     private DiskException named(String what, int buffer, SmgrRelation relation, DiskException e) {
         String file = relation.locator().path(ForkNumber.of(descriptors.fork(buffer)));
         DiskException named = new DiskException(what + descriptors.place(buffer), file, e.errno());

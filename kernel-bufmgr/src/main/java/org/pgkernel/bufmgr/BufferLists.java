@@ -3,8 +3,9 @@ package org.pgkernel.bufmgr;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * DLIST's bookkeeping: the buffers of each relation fork in a doubly linked list, whose head is found through a hash table. A buffer enters
- * at the head when it is mapped and leaves when it is unmapped, under the lock of the fork's stripe, which is all that a drop needs too.
+ * DLIST's bookkeeping: the buffers of each relation fork in a doubly linked list, whose head is
+ * found through a hash table. A buffer enters at the head when it is mapped and leaves when it is
+ * unmapped, under the lock of the fork's stripe, which is all that a drop needs too.
  *
  * <pre>
  *  word of an entry   63          32 31           0        next, before     0            4     0 at either end
@@ -13,7 +14,8 @@ import org.agrona.concurrent.UnsafeBuffer;
  *                     +-------------+--------------+                        +------------+
  * </pre>
  *
- * (The first patch of pgsql-hackers' thread "Optimize dropping of relation buffers using dlist", 2020; not in PostgreSQL.)
+ * (The first patch of pgsql-hackers' thread "Optimize dropping of relation buffers using dlist",
+ * 2020; not in PostgreSQL.)
  */
 non-sealed class BufferLists implements ResidencyTracker {
     private static final long ONE_BUFFER = 1L << 32;
@@ -40,7 +42,10 @@ non-sealed class BufferLists implements ResidencyTracker {
         try {
             int entry = forks.find(hash, spc, db, rel, fork);
             if (entry < 0) {
-                entry = forks.insert(hash, spc, db, rel, fork); // its word is 0: the last user's list was empty
+                entry =
+                        forks.insert(
+                                hash, spc, db, rel,
+                                fork); // its word is 0: the last user's list was empty
             }
             long word = forks.word(entry);
             int first = (int) word;
@@ -84,7 +89,10 @@ non-sealed class BufferLists implements ResidencyTracker {
         }
     }
 
-    /** True if the list reads the same backwards and is as long as it says; for the inspection of a pool at rest. */
+    /**
+     * True if the list reads the same backwards and is as long as it says; for the inspection of a
+     * pool at rest.
+     */
     boolean isConsistent(int spc, int db, int rel, int fork) {
         int hash = ForkTable.hash(spc, db, rel, fork);
         forks.lock(hash);
@@ -92,7 +100,9 @@ non-sealed class BufferLists implements ResidencyTracker {
             int entry = forks.find(hash, spc, db, rel, fork);
             int previous = 0;
             int length = 0;
-            for (int link = entry < 0 ? 0 : (int) forks.word(entry); link != 0; link = next.getInt(link - 1 << 2)) {
+            for (int link = entry < 0 ? 0 : (int) forks.word(entry);
+                    link != 0;
+                    link = next.getInt(link - 1 << 2)) {
                 if (before.getInt(link - 1 << 2) != previous) {
                     return false;
                 }
@@ -118,8 +128,9 @@ non-sealed class BufferLists implements ResidencyTracker {
     }
 
     /**
-     * Copies the fork's list into the drop's work, since the lock must not be held while buffers are thrown away. Holds all buffers
-     * that have a page of the fork, and perhaps some that have just lost it.
+     * Copies the fork's list into the drop's work, since the lock must not be held while buffers
+     * are thrown away. Holds all buffers that have a page of the fork, and perhaps some that have
+     * just lost it.
      *
      * @return how many
      */

@@ -13,11 +13,13 @@ import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
 
 /**
- * The shared buffer pool. Buffers are numbered from 0. Thread-safe. No method but {@link #open} allocates on its normal path, apart from
- * what a thread needs once for itself and the lists of a checkpoint.
+ * The shared buffer pool. Buffers are numbered from 0. Thread-safe. No method but {@link #open}
+ * allocates on its normal path, apart from what a thread needs once for itself and the lists of a
+ * checkpoint.
  *
- * <p>A page is used in this order: pin ({@link #read}, {@link #extend}), lock, look or change, {@link #markDirty}, unlock, unpin
- * ({@link #release}). A pin keeps the page in its buffer; a lock keeps its bytes still. Pins are counted per buffer, not per thread.
+ * <p>A page is used in this order: pin ({@link #read}, {@link #extend}), lock, look or change,
+ * {@link #markDirty}, unlock, unpin ({@link #release}). A pin keeps the page in its buffer; a lock
+ * keeps its bytes still. Pins are counted per buffer, not per thread.
  */
 public final class BufferPool implements AutoCloseable {
     public static final int MIN_BUFFERS = 16;
@@ -33,7 +35,10 @@ public final class BufferPool implements AutoCloseable {
     private final RelationDropper dropper;
     private final WriteOut writeOut;
 
-    /** Extension is one at a time for a fork; a fork hashes to one of these. Taken before any other lock of the pool. */
+    /**
+     * Extension is one at a time for a fork; a fork hashes to one of these. Taken before any other
+     * lock of the pool.
+     */
     private final ReentrantLock[] extensionLocks = new ReentrantLock[EXTENSION_LOCKS];
 
     // For the inspection too.
@@ -49,7 +54,12 @@ public final class BufferPool implements AutoCloseable {
 
     private volatile boolean hintsAreLogged;
 
-    private BufferPool(BufferPoolOptions options, StorageManager smgr, DurabilityGate gate, DropParts parts, ResidencyTracker tracker) {
+    private BufferPool(
+            BufferPoolOptions options,
+            StorageManager smgr,
+            DurabilityGate gate,
+            DropParts parts,
+            ResidencyTracker tracker) {
         this.nbuffers = options.nbuffers();
         this.smgr = smgr;
         this.checksums = options.checksums();
@@ -63,7 +73,8 @@ public final class BufferPool implements AutoCloseable {
         content = new LockTable(memory.contentLocks, 3, new WaitTable(256));
         io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
         pinWaiters = new PinWaiters(descriptors, content);
-        allocator = new BufferAllocator(descriptors, table, sweep, io, content, pinWaiters, tracker);
+        allocator =
+                new BufferAllocator(descriptors, table, sweep, io, content, pinWaiters, tracker);
         writeOut = new WriteOut(descriptors, dirty, sweep, allocator, io, content);
         dropper = parts.dropper(options, tracker, descriptors, allocator, sweep);
         for (int i = 0; i < EXTENSION_LOCKS; i++) {
@@ -76,18 +87,29 @@ public final class BufferPool implements AutoCloseable {
      *
      * @param nbuffers buffers of 8 KiB, from {@link #MIN_BUFFERS} to {@link #MAX_BUFFERS}
      * @param checksums verify on read, set on write (data_checksum_version is not 0)
-     * @throws RefusedException when {@code nbuffers} is out of range, or the system has no address space for it
+     * @throws RefusedException when {@code nbuffers} is out of range, or the system has no address
+     *     space for it
      */
-    public static BufferPool open(int nbuffers, StorageManager smgr, DurabilityGate gate, boolean checksums, DropStrategy strategy) {
-        return open(BufferPoolOptions.of(nbuffers).withChecksums(checksums).withStrategy(strategy), smgr, gate);
+    public static BufferPool open(
+            int nbuffers,
+            StorageManager smgr,
+            DurabilityGate gate,
+            boolean checksums,
+            DropStrategy strategy) {
+        return open(
+                BufferPoolOptions.of(nbuffers).withChecksums(checksums).withStrategy(strategy),
+                smgr,
+                gate);
     }
 
     /** The same. */
-    public static BufferPool open(BufferPoolOptions options, StorageManager smgr, DurabilityGate gate) {
+    public static BufferPool open(
+            BufferPoolOptions options, StorageManager smgr, DurabilityGate gate) {
         return open(options, smgr, gate, new DropParts());
     }
 
-    static BufferPool open(BufferPoolOptions options, StorageManager smgr, DurabilityGate gate, DropParts parts) {
+    static BufferPool open(
+            BufferPoolOptions options, StorageManager smgr, DurabilityGate gate, DropParts parts) {
         ResidencyTracker tracker = parts.tracker(options.strategy(), options.nbuffers());
         BufferPool pool = null;
         try {
@@ -113,11 +135,19 @@ public final class BufferPool implements AutoCloseable {
      *
      * @return the buffer, pinned (and locked in the locking modes)
      * @throws org.pgkernel.base.error.NoFreeBufferException when every buffer is pinned
-     * @throws DamagedDataException when the page on disk fails its check (not in the zeroing modes); nothing stays pinned
-     * @throws org.pgkernel.base.error.DiskException when the block cannot be read, or a dirty page that had to make room not be written
+     * @throws DamagedDataException when the page on disk fails its check (not in the zeroing
+     *     modes); nothing stays pinned
+     * @throws org.pgkernel.base.error.DiskException when the block cannot be read, or a dirty page
+     *     that had to make room not be written
      */
     public int read(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
-        int buffer = allocator.allocate(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), block);
+        int buffer =
+                allocator.allocate(
+                        relation.spcOid(),
+                        relation.dbOid(),
+                        relation.relNumber(),
+                        fork.ordinal(),
+                        block);
         if (buffer >= 0) {
             if (mode == ReadMode.ZERO_AND_LOCK) {
                 content.lockExclusive(buffer); // valid: whatever is in it stays
@@ -130,7 +160,8 @@ public final class BufferPool implements AutoCloseable {
         return ~buffer;
     }
 
-    private void fill(int buffer, SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
+    private void fill(
+            int buffer, SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
         boolean locking = mode == ReadMode.ZERO_AND_LOCK || mode == ReadMode.ZERO_AND_CLEANUP_LOCK;
         boolean filled = false;
         try {
@@ -146,7 +177,8 @@ public final class BufferPool implements AutoCloseable {
             }
         }
         if (locking) {
-            // Before the page becomes valid: nobody may see the zeros. Nobody can look at it yet, so it is a cleanup lock as well.
+            // Before the page becomes valid: nobody may see the zeros. Nobody can look at it yet,
+            // so it is a cleanup lock as well.
             content.lockExclusive(buffer);
         }
         io.terminate(buffer, false, VALID);
@@ -168,11 +200,14 @@ public final class BufferPool implements AutoCloseable {
      * Adds a zero page at the fork's end (in file and pool). (PostgreSQL: ReadBuffer(P_NEW).)
      *
      * @return its buffer, pinned, locked exclusively if {@code lock}
-     * @throws DamagedDataException when the pool holds a formatted page at or past the fork's end; nothing is overwritten
+     * @throws DamagedDataException when the pool holds a formatted page at or past the fork's end;
+     *     nothing is overwritten
      */
     public int extend(SmgrRelation relation, ForkNumber fork, boolean lock) {
-        ReentrantLock extension = extensionLocks[
-                (relation.relNumber() * 31 + relation.dbOid() * 7 + fork.ordinal()) & EXTENSION_LOCKS - 1];
+        ReentrantLock extension =
+                extensionLocks[
+                        (relation.relNumber() * 31 + relation.dbOid() * 7 + fork.ordinal())
+                                & EXTENSION_LOCKS - 1];
         extension.lock();
         try {
             return extendLocked(relation, fork, lock);
@@ -184,10 +219,22 @@ public final class BufferPool implements AutoCloseable {
     private int extendLocked(SmgrRelation relation, ForkNumber fork, boolean lock) {
         int block = relation.nblocks(fork);
         if (block == BlockNumber.INVALID) {
-            throw new RefusedException("the fork has all the blocks that a fork can have "
-                    + Place.of(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), block));
+            throw new RefusedException(
+                    "the fork has all the blocks that a fork can have "
+                            + Place.of(
+                                    relation.spcOid(),
+                                    relation.dbOid(),
+                                    relation.relNumber(),
+                                    fork.ordinal(),
+                                    block));
         }
-        int found = allocator.allocate(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork.ordinal(), block);
+        int found =
+                allocator.allocate(
+                        relation.spcOid(),
+                        relation.dbOid(),
+                        relation.relNumber(),
+                        fork.ordinal(),
+                        block);
         int buffer = found >= 0 ? found : ~found;
         if (found >= 0) {
             reclaimPastEnd(buffer);
@@ -209,13 +256,17 @@ public final class BufferPool implements AutoCloseable {
         return buffer;
     }
 
-    /** A valid page past the fork's end can be a zero page that never reached the file; it is filled anew. Anything else is not ours to overwrite. */
+    /**
+     * A valid page past the fork's end can be a zero page that never reached the file; it is filled
+     * anew. Anything else is not ours to overwrite.
+     */
     private void reclaimPastEnd(int buffer) {
         do {
             if (!io.isNewPage(buffer)) {
                 String place = descriptors.place(buffer);
                 allocator.unpin(buffer);
-                throw new DamagedDataException("the pool holds data past the end of the fork " + place);
+                throw new DamagedDataException(
+                        "the pool holds data past the end of the fork " + place);
             }
             int state = descriptors.lockHeader(buffer);
             descriptors.unlockHeader(buffer, state & ~VALID);
@@ -229,7 +280,8 @@ public final class BufferPool implements AutoCloseable {
 
     /** Gives up a pin; a lock must have been released before. */
     public void release(int buffer) {
-        assert BufferState.refcount(descriptors.state(buffer)) > 1 || !content.heldExclusivelyByMe(buffer)
+        assert BufferState.refcount(descriptors.state(buffer)) > 1
+                        || !content.heldExclusivelyByMe(buffer)
                 : "last pin released before the lock";
         allocator.unpin(buffer);
     }
@@ -247,7 +299,8 @@ public final class BufferPool implements AutoCloseable {
     }
 
     /**
-     * Exclusive, and nobody else has a pin. The caller has one pin, not two. (PostgreSQL: LockBufferForCleanup.)
+     * Exclusive, and nobody else has a pin. The caller has one pin, not two. (PostgreSQL:
+     * LockBufferForCleanup.)
      *
      * @throws RefusedException when another thread waits for the same page's cleanup lock
      */
@@ -286,8 +339,9 @@ public final class BufferPool implements AutoCloseable {
     }
 
     /**
-     * The change need not survive; a shared lock is enough. In recovery with checksums (or wal_log_hints) the page is not marked dirty
-     * at all, as in PostgreSQL. (PostgreSQL: MarkBufferDirtyHint.)
+     * The change need not survive; a shared lock is enough. In recovery with checksums (or
+     * wal_log_hints) the page is not marked dirty at all, as in PostgreSQL. (PostgreSQL:
+     * MarkBufferDirtyHint.)
      */
     public void markDirtyHint(int buffer) {
         assert content.isHeld(buffer) : "hint set without a content lock";
@@ -318,7 +372,10 @@ public final class BufferPool implements AutoCloseable {
         io.flush(buffer);
     }
 
-    /** Writes every dirty buffer, sorted by tablespace, relation, fork, block; syncs nothing. (PostgreSQL: BufferSync.) @return buffers written */
+    /**
+     * Writes every dirty buffer, sorted by tablespace, relation, fork, block; syncs nothing.
+     * (PostgreSQL: BufferSync.) @return buffers written
+     */
     public int flushAll() {
         return writeOut.all();
     }
@@ -334,16 +391,25 @@ public final class BufferPool implements AutoCloseable {
     }
 
     /**
-     * Throws away, unwritten, the buffers of each fork from its first block on. The caller makes sure that nobody reads such pages in
-     * meanwhile, and has no pin on one. (PostgreSQL: DropRelFileNodeBuffers.)
+     * Throws away, unwritten, the buffers of each fork from its first block on. The caller makes
+     * sure that nobody reads such pages in meanwhile, and has no pin on one. (PostgreSQL:
+     * DropRelFileNodeBuffers.)
      */
-    public void dropRelationForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count) {
+    public void dropRelationForks(
+            SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count) {
         long start = System.nanoTime();
         DropWork work = DropWork.begin();
-        account(DropKind.FORKS, work, dropper.dropForks(relation, forks, firstBlocks, count, work), start);
+        account(
+                DropKind.FORKS,
+                work,
+                dropper.dropForks(relation, forks, firstBlocks, count, work),
+                start);
     }
 
-    /** Throws away, unwritten, all buffers of the first {@code count} relations, in one pass. (PostgreSQL: DropRelFileNodesAllBuffers.) */
+    /**
+     * Throws away, unwritten, all buffers of the first {@code count} relations, in one pass.
+     * (PostgreSQL: DropRelFileNodesAllBuffers.)
+     */
     public void dropRelations(SmgrRelation[] relations, int count) {
         if (count == 0) {
             return;
@@ -353,7 +419,10 @@ public final class BufferPool implements AutoCloseable {
         account(DropKind.RELATIONS, work, dropper.dropRelations(relations, count, work), start);
     }
 
-    /** Throws away, unwritten, a database's buffers; every strategy but ADAPTIVE scans all tags for it. (PostgreSQL: DropDatabaseBuffers.) */
+    /**
+     * Throws away, unwritten, a database's buffers; every strategy but ADAPTIVE scans all tags for
+     * it. (PostgreSQL: DropDatabaseBuffers.)
+     */
     public void dropDatabase(int dbOid) {
         long start = System.nanoTime();
         DropWork work = DropWork.begin();
@@ -377,7 +446,10 @@ public final class BufferPool implements AutoCloseable {
         return dropStatistics;
     }
 
-    /** Buffers that somebody has pinned; walks all that were ever used, so for tests and shutdown checks only. */
+    /**
+     * Buffers that somebody has pinned; walks all that were ever used, so for tests and shutdown
+     * checks only.
+     */
     public int pinnedBuffers() {
         int pinned = 0;
         for (int buffer = 0; buffer < sweep.highWater(); buffer++) {
@@ -388,7 +460,9 @@ public final class BufferPool implements AutoCloseable {
         return pinned;
     }
 
-    /** Gives the memory back, writing nothing. Nobody may use the pool any more, nor any page of it. */
+    /**
+     * Gives the memory back, writing nothing. Nobody may use the pool any more, nor any page of it.
+     */
     @Override
     public void close() {
         tracker.release();

@@ -5,25 +5,36 @@ import org.pgkernel.base.error.RefusedException;
 /**
  * How a pool is opened. Immutable; start from {@link #of}.
  *
- * @param nbuffers buffers of 8 KiB, from {@link BufferPool#MIN_BUFFERS} to {@link BufferPool#MAX_BUFFERS}
+ * @param nbuffers buffers of 8 KiB, from {@link BufferPool#MIN_BUFFERS} to {@link
+ *     BufferPool#MAX_BUFFERS}
  * @param checksums verify on read, set on write (data_checksum_version is not 0)
  * @param strategy how a dropped relation's buffers are found
- * @param lookupDivisor LOOKUP probes when fewer blocks are to be dropped than {@code nbuffers} divided by this; at least 1
+ * @param lookupDivisor LOOKUP probes when fewer blocks are to be dropped than {@code nbuffers}
+ *     divided by this; at least 1
  */
-public record BufferPoolOptions(int nbuffers, boolean checksums, DropStrategy strategy, int lookupDivisor) {
+public record BufferPoolOptions(
+        int nbuffers, boolean checksums, DropStrategy strategy, int lookupDivisor) {
     /** PostgreSQL's. (BUF_DROP_FULL_SCAN_THRESHOLD.) */
     public static final int DEFAULT_LOOKUP_DIVISOR = 32;
 
     public static final DropStrategy DEFAULT_STRATEGY = DropStrategy.ADAPTIVE;
 
-    /** @throws RefusedException when a number is out of range */
+    /**
+     * @throws RefusedException when a number is out of range
+     */
     public BufferPoolOptions {
         if (nbuffers < BufferPool.MIN_BUFFERS || nbuffers > BufferPool.MAX_BUFFERS) {
-            throw new RefusedException("a buffer pool has from " + BufferPool.MIN_BUFFERS + " to " + BufferPool.MAX_BUFFERS
-                    + " buffers of 8 KiB (128 KiB to 512 GiB) shared_buffers=" + nbuffers);
+            throw new RefusedException(
+                    "a buffer pool has from "
+                            + BufferPool.MIN_BUFFERS
+                            + " to "
+                            + BufferPool.MAX_BUFFERS
+                            + " buffers of 8 KiB (128 KiB to 512 GiB) shared_buffers="
+                            + nbuffers);
         }
         if (lookupDivisor < 1) {
-            throw new RefusedException("the lookup divisor is at least 1 lookup_divisor=" + lookupDivisor);
+            throw new RefusedException(
+                    "the lookup divisor is at least 1 lookup_divisor=" + lookupDivisor);
         }
     }
 

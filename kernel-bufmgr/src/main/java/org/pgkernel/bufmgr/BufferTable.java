@@ -3,16 +3,17 @@ package org.pgkernel.bufmgr;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * The mapping table: which buffer holds which block. Buckets of buffers chained through one link a buffer, so the table is never full
- * and an entry is its buffer. A bucket belongs to one of {@link #PARTITIONS} partitions, each with its own lock:
+ * The mapping table: which buffer holds which block. Buckets of buffers chained through one link a
+ * buffer, so the table is never full and an entry is its buffer. A bucket belongs to one of {@link
+ * #PARTITIONS} partitions, each with its own lock:
  *
  * <pre>
  *  bucket = hash &amp; (buckets - 1)       partition = hash &amp; 127
  *  heads[bucket], next[buffer]: 0 no chain, 1 end of the chain, else the buffer plus 2
  * </pre>
  *
- * Looking up needs the partition's lock, shared; changing it exclusive. Two partition locks are taken in ascending order
- * ({@link #lockBoth}). (PostgreSQL: buf_table.c, BufMappingPartitionLock.)
+ * Looking up needs the partition's lock, shared; changing it exclusive. Two partition locks are
+ * taken in ascending order ({@link #lockBoth}). (PostgreSQL: buf_table.c, BufMappingPartitionLock.)
  */
 final class BufferTable {
     static final int PARTITIONS = 128;
@@ -32,7 +33,11 @@ final class BufferTable {
         this.heads = memory.chainHeads;
         this.next = memory.chainNext;
         this.mask = buckets - 1;
-        this.locks = new LockTable(memory.partitionLocks, PoolMemory.PARTITION_LOCK_SHIFT, new WaitTable(PARTITIONS));
+        this.locks =
+                new LockTable(
+                        memory.partitionLocks,
+                        PoolMemory.PARTITION_LOCK_SHIFT,
+                        new WaitTable(PARTITIONS));
     }
 
     /** A power of two, at least one bucket a buffer and one a partition. */
@@ -71,7 +76,9 @@ final class BufferTable {
         }
     }
 
-    /** @return the buffer, or -1 */
+    /**
+     * @return the buffer, or -1
+     */
     int lookup(int hash, int spc, int db, int rel, int fork, int block) {
         int link = heads.getInt((hash & mask) << 2);
         while (link > END) {
@@ -107,7 +114,10 @@ final class BufferTable {
         heads.putInt(head, buffer + FIRST);
     }
 
-    /** Under the buffer's header lock too: once that is given up, somebody else may put the buffer into another chain. */
+    /**
+     * Under the buffer's header lock too: once that is given up, somebody else may put the buffer
+     * into another chain.
+     */
     void remove(int hash, int buffer) {
         assert locks.heldExclusivelyByMe(partition(hash)) : "mapping changed without its lock";
         int after = next.getInt(buffer << 2);

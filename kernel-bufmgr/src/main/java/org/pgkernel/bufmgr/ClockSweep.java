@@ -9,11 +9,13 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.error.NoFreeBufferException;
 
 /**
- * Chooses the next buffer to use: first one that a drop has freed, then one never used, then the clock sweep: the hand goes round, takes
- * a use from every unpinned buffer it meets and chooses the first that has none left.
+ * Chooses the next buffer to use: first one that a drop has freed, then one never used, then the
+ * clock sweep: the hand goes round, takes a use from every unpinned buffer it meets and chooses the
+ * first that has none left.
  *
- * <p>PostgreSQL builds a list of all buffers at start; here a high-water mark stands for its never-used part, so that start-up does
- * not touch the descriptors. (PostgreSQL: StrategyGetBuffer, StrategyFreeBuffer, freelist.c.)
+ * <p>PostgreSQL builds a list of all buffers at start; here a high-water mark stands for its
+ * never-used part, so that start-up does not touch the descriptors. (PostgreSQL: StrategyGetBuffer,
+ * StrategyFreeBuffer, freelist.c.)
  */
 final class ClockSweep {
     /** In {@code freeNext}: 0 not in the list, 1 last of it, else the next buffer plus 2. */
@@ -27,7 +29,10 @@ final class ClockSweep {
 
     private final ReentrantLock freeLock = new ReentrantLock();
 
-    /** First of the free list, coded like a link. Written under {@link #freeLock}; read without it as a hint. */
+    /**
+     * First of the free list, coded like a link. Written under {@link #freeLock}; read without it
+     * as a hint.
+     */
     private volatile int firstFree = END_OF_LIST;
 
     /** Buffers from here on were never used. */
@@ -47,7 +52,8 @@ final class ClockSweep {
     }
 
     /**
-     * A buffer that nobody had pinned, now pinned once by the caller; its old page may still be in it, and dirty.
+     * A buffer that nobody had pinned, now pinned once by the caller; its old page may still be in
+     * it, and dirty.
      *
      * @throws NoFreeBufferException when the hand has gone round and met pinned buffers only
      */
@@ -59,7 +65,8 @@ final class ClockSweep {
                 descriptors.pinAndUnlockHeader(buffer, state);
                 return buffer;
             }
-            descriptors.unlockHeader(buffer, state); // the clock hand was faster and it is in use again
+            descriptors.unlockHeader(
+                    buffer, state); // the clock hand was faster and it is in use again
         }
         return sweep();
     }
@@ -72,7 +79,11 @@ final class ClockSweep {
             if (refcount(state) != 0) {
                 descriptors.unlockHeader(buffer, state);
                 if (--tries == 0) {
-                    throw new NoFreeBufferException("no unpinned buffer: all " + nbuffers + " of the pool are in use nbuffers=" + nbuffers);
+                    throw new NoFreeBufferException(
+                            "no unpinned buffer: all "
+                                    + nbuffers
+                                    + " of the pool are in use nbuffers="
+                                    + nbuffers);
                 }
             } else if (usageCount(state) != 0) {
                 descriptors.unlockHeader(buffer, state - USAGECOUNT_ONE);

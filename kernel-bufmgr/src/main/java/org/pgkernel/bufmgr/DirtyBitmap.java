@@ -3,8 +3,9 @@ package org.pgkernel.bufmgr;
 import org.agrona.concurrent.AtomicBuffer;
 
 /**
- * One bit a buffer: which buffers may be dirty. A checkpoint looks here instead of at every descriptor. The descriptor's flag decides;
- * a bit may be set for a clean buffer, but once {@code markDirty} has returned, the bit of a dirty buffer is set.
+ * One bit a buffer: which buffers may be dirty. A checkpoint looks here instead of at every
+ * descriptor. The descriptor's flag decides; a bit may be set for a clean buffer, but once {@code
+ * markDirty} has returned, the bit of a dirty buffer is set.
  */
 final class DirtyBitmap {
     private final AtomicBuffer words;

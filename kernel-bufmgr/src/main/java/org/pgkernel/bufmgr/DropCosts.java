@@ -1,13 +1,17 @@
 package org.pgkernel.bufmgr;
 
 /**
- * What finding buffers costs, in nanoseconds, measured on a 2-core machine with cold caches; only their ratio matters, and it only decides
- * which of two right ways is taken. One probe of the mapping table costs as much as 1,000 to 1,200 fingerprints in a pool that no cache
- * holds (100 GB: 13,107,200 buffers in 0.9 ms, a probe 80 ns), so lookups pay up to about NBuffers/1024 blocks. In a pool whose
- * metadata is in cache a probe is cheaper and the scan costs mostly its start (128 MB: break-even near NBuffers/300).
+ * What finding buffers costs, in nanoseconds, measured on a 2-core machine with cold caches; only
+ * their ratio matters, and it only decides which of two right ways is taken. One probe of the
+ * mapping table costs as much as 1,000 to 1,200 fingerprints in a pool that no cache holds (100 GB:
+ * 13,107,200 buffers in 0.9 ms, a probe 80 ns), so lookups pay up to about NBuffers/1024 blocks. In
+ * a pool whose metadata is in cache a probe is cheaper and the scan costs mostly its start (128 MB:
+ * break-even near NBuffers/300).
  */
 final class DropCosts {
-    /** Fingerprints beyond this number are not compared one by one but looked up in a set of bits. */
+    /**
+     * Fingerprints beyond this number are not compared one by one but looked up in a set of bits.
+     */
     static final int FINGERPRINTS_COMPARED = 16;
 
     private static final int SCAN_START_NANOS = 100;
@@ -28,7 +32,10 @@ final class DropCosts {
     /** Tags, states and chains of so many buffers, 32 bytes each, are in a cache of 2 MiB. */
     private static final int CACHED_BUFFERS = 1 << 16;
 
-    /** A scan that looks too dear to avoid may still be avoided by this part of its cost in lookups: see {@link AdaptiveDropper}. */
+    /**
+     * A scan that looks too dear to avoid may still be avoided by this part of its cost in lookups:
+     * see {@link AdaptiveDropper}.
+     */
     private static final int TRIAL_DIVISOR = 16;
 
     private final int probeNanos;
@@ -41,11 +48,18 @@ final class DropCosts {
         return probes * probeNanos;
     }
 
-    /** @param pages to be found, spread evenly; each is then looked up all the same, to be taken out of its chain */
+    /**
+     * @param pages to be found, spread evenly; each is then looked up all the same, to be taken out
+     *     of its chain
+     */
     long scan(int buffers, int fingerprints, long pages) {
         long bytes = buffers * 2L;
         long heldBlocks = Math.min(pages, buffers / Fingerprints.BLOCK_BUFFERS);
-        long nanos = SCAN_START_NANOS + bytes / SCAN_BYTES_PER_NANO + heldBlocks * HELD_BLOCK_NANOS + pages * probeNanos;
+        long nanos =
+                SCAN_START_NANOS
+                        + bytes / SCAN_BYTES_PER_NANO
+                        + heldBlocks * HELD_BLOCK_NANOS
+                        + pages * probeNanos;
         return fingerprints > FINGERPRINTS_COMPARED
                 ? nanos + bytes * 10 / SET_BYTES_PER_10_NANOS
                 : nanos + (fingerprints - 1) * bytes / COMPARE_BYTES_PER_NANO;

@@ -21,11 +21,28 @@ public record DropDecision(
         long bytesScanned,
         long buffersDropped,
         long nanos) {
-    /** One line: {@code relations: lookup (few blocks), range covered: 200 calls, 1000 probes, 0 bytes scanned, 900 buffers}. */
+    /**
+     * One line: {@code relations: lookup (few blocks), range covered: 200 calls, 1000 probes, 0
+     * bytes scanned, 900 buffers}.
+     */
     @Override
     public String toString() {
-        return words(kind) + ": " + words(path) + " (" + words(reason) + "), " + words(stop) + ": " + calls + " calls, "
-                + probes + " probes, " + bytesScanned + " bytes scanned, " + buffersDropped + " buffers";
+        return words(kind)
+                + ": "
+                + words(path)
+                + " ("
+                + words(reason)
+                + "), "
+                + words(stop)
+                + ": "
+                + calls
+                + " calls, "
+                + probes
+                + " probes, "
+                + bytesScanned
+                + " bytes scanned, "
+                + buffersDropped
+                + " buffers";
     }
 
     static String words(Enum<?> value) {

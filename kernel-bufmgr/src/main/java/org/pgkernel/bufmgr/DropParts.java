@@ -21,10 +21,17 @@ class DropParts {
         FullScanDropper scan = new FullScanDropper(descriptors, allocator, options.nbuffers());
         return switch (options.strategy()) {
             case FULL_SCAN -> scan;
-            case LOOKUP -> new LookupDropper(allocator, options.nbuffers() / options.lookupDivisor(), scan);
+            case LOOKUP ->
+                    new LookupDropper(
+                            allocator, options.nbuffers() / options.lookupDivisor(), scan);
             case DLIST -> new ListDropper(descriptors, allocator, (BufferLists) tracker, scan);
-            case ADAPTIVE -> new AdaptiveDropper(
-                    descriptors, allocator, sweep, (ResidentForks) tracker, new DropCosts(options.nbuffers()));
+            case ADAPTIVE ->
+                    new AdaptiveDropper(
+                            descriptors,
+                            allocator,
+                            sweep,
+                            (ResidentForks) tracker,
+                            new DropCosts(options.nbuffers()));
         };
     }
 }

@@ -19,24 +19,34 @@ public final class DropStatistics {
 
     /** Drop calls. */
     public long calls;
+
     /** Calls that scanned all descriptors. */
     public long fullScans;
+
     /** Calls that found their buffers by probes of the mapping table alone. */
     public long lookups;
+
     /** Calls that scanned fingerprints. */
     public long fingerprintScans;
+
     /** Calls that walked lists. */
     public long listWalks;
+
     /** Calls that knew at once that there was nothing. */
     public long nothingResident;
+
     /** Mapping table probes. */
     public long probes;
+
     /** Bytes of tags or fingerprints scanned. */
     public long bytesScanned;
+
     /** Buffers looked at closely whose fingerprint was a victim's and whose relation was not. */
     public long fingerprintCollisions;
+
     /** Buffers thrown away. */
     public long buffersDropped;
+
     /** Time in drop calls, nanoseconds. */
     public long nanos;
 
@@ -66,7 +76,9 @@ public final class DropStatistics {
     }
 
     private static int index(DropKind kind, DropPath path, DropReason reason, DropStopReason stop) {
-        int index = (kind.ordinal() * PATHS.length + path.ordinal()) * REASONS.length + reason.ordinal();
+        int index =
+                (kind.ordinal() * PATHS.length + path.ordinal()) * REASONS.length
+                        + reason.ordinal();
         return (index * STOPS.length + stop.ordinal()) * COUNTERS;
     }
 
@@ -79,8 +91,17 @@ public final class DropStatistics {
                     for (DropStopReason stop : STOPS) {
                         int at = index(kind, path, reason, stop);
                         if (classes[at + CALLS] != 0) {
-                            found.add(new DropDecision(kind, path, reason, stop, classes[at + CALLS], classes[at + PROBES],
-                                    classes[at + BYTES], classes[at + BUFFERS], classes[at + NANOS]));
+                            found.add(
+                                    new DropDecision(
+                                            kind,
+                                            path,
+                                            reason,
+                                            stop,
+                                            classes[at + CALLS],
+                                            classes[at + PROBES],
+                                            classes[at + BYTES],
+                                            classes[at + BUFFERS],
+                                            classes[at + NANOS]));
                         }
                     }
                 }

@@ -6,7 +6,10 @@ public enum DropStopReason {
     NOTHING_TO_DO,
     /** As many pages were thrown away as there were, before everything was looked at. */
     COUNT_REACHED,
-    /** Every block was looked up, up to the size (LOOKUP) or to the end of the resident pages (ADAPTIVE). */
+    /**
+     * Every block was looked up, up to the size (LOOKUP) or to the end of the resident pages
+     * (ADAPTIVE).
+     */
     RANGE_COVERED,
     /** The list was walked to its end. */
     LIST_ENDED,

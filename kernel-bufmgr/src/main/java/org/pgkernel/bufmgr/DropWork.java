@@ -11,7 +11,9 @@ final class DropWork {
 
     private static final ThreadLocal<DropWork> WORK = ThreadLocal.withInitial(DropWork::new);
 
-    /** Blocks of each relation's forks; {@link BlockNumber#INVALID} for a fork that does not exist. */
+    /**
+     * Blocks of each relation's forks; {@link BlockNumber#INVALID} for a fork that does not exist.
+     */
     int[] blocks = new int[64];
 
     /** The relations to drop, as plain numbers: a scan compares millions of tags with them. */
@@ -25,7 +27,10 @@ final class DropWork {
     /** Copy of a fork's list (DLIST). */
     int[] buffers = new int[64];
 
-    /** Forks that have pages in the pool (ADAPTIVE): where, from which block on, up to which, and how many pages are left at most. */
+    /**
+     * Forks that have pages in the pool (ADAPTIVE): where, from which block on, up to which, and
+     * how many pages are left at most.
+     */
     int forks;
 
     int[] forkHashes = new int[64];
@@ -80,7 +85,9 @@ final class DropWork {
         return work;
     }
 
-    /** @return 0, for the caller to return as the number of buffers dropped so far */
+    /**
+     * @return 0, for the caller to return as the number of buffers dropped so far
+     */
     int ended(DropPath path, DropStopReason stop) {
         this.path = path;
         this.stop = stop;
@@ -157,7 +164,10 @@ final class DropWork {
         fingerprints = new int[length];
     }
 
-    /** Keeps fork {@code from} as number {@code to}, not above it: forks that are done with are left out so. */
+    /**
+     * Keeps fork {@code from} as number {@code to}, not above it: forks that are done with are left
+     * out so.
+     */
     void moveFork(int from, int to) {
         forkHashes[to] = forkHashes[from];
         forkSpcs[to] = forkSpcs[from];
@@ -191,7 +201,10 @@ final class DropWork {
     int forkOf(int spc, int db, int rel, int fork) {
         for (int i = firstOf(rel); i < forks; i++) {
             int at = (int) forkOrder[i];
-            if (forkRels[at] == rel && forkNumbers[at] == fork && forkDbs[at] == db && forkSpcs[at] == spc) {
+            if (forkRels[at] == rel
+                    && forkNumbers[at] == fork
+                    && forkDbs[at] == db
+                    && forkSpcs[at] == spc) {
                 return at;
             }
             if (forks > BSEARCH_THRESHOLD && forkRels[at] != rel) {

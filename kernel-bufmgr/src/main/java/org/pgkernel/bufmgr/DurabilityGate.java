@@ -1,8 +1,14 @@
 package org.pgkernel.bufmgr;
 
-/** What must be durable before a page may be written: WAL on a primary, the minimum recovery point in recovery. */
+/**
+ * What must be durable before a page may be written: WAL on a primary, the minimum recovery point
+ * in recovery.
+ */
 @FunctionalInterface
 public interface DurabilityGate {
-    /** Returns when a page with this LSN may go to disk. (PostgreSQL: XLogFlush, UpdateMinRecoveryPoint.) */
+    /**
+     * Returns when a page with this LSN may go to disk. (PostgreSQL: XLogFlush,
+     * UpdateMinRecoveryPoint.)
+     */
     void beforeWrite(long pageLsn);
 }

@@ -4,16 +4,18 @@ import org.agrona.UnsafeApi;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Two bytes a buffer that tell, but for collisions, which relation its page is of; 0 for a buffer without a page. Scanned instead of the
- * tags, of which 20 bytes a buffer would have to be read.
+ * Two bytes a buffer that tell, but for collisions, which relation its page is of; 0 for a buffer
+ * without a page. Scanned instead of the tags, of which 20 bytes a buffer would have to be read.
  *
- * <p>Written by who changes the tag, with the buffer pinned or its header locked; read without any lock. So a scan that began after the
- * last page of a relation was mapped meets all its buffers, and must look at the tag of each, under the header lock.
+ * <p>Written by who changes the tag, with the buffer pinned or its header locked; read without any
+ * lock. So a scan that began after the last page of a relation was mapped meets all its buffers,
+ * and must look at the tag of each, under the header lock.
  *
- * <p>The scan goes by blocks of 1 KiB: first a loop without branches that the compiler turns into vector instructions finds out whether
- * a block holds the fingerprint at all, at the speed of memory; only then it is looked for. Four fingerprints are compared at a time in a
- * {@code long}: {@code (x - 1) & ~x & 0x8000} of each lane {@code x}, which is 0 where they are equal, tells whether there is a 0 (with
- * a false alarm now and then in a lane above one).
+ * <p>The scan goes by blocks of 1 KiB: first a loop without branches that the compiler turns into
+ * vector instructions finds out whether a block holds the fingerprint at all, at the speed of
+ * memory; only then it is looked for. Four fingerprints are compared at a time in a {@code long}:
+ * {@code (x - 1) & ~x & 0x8000} of each lane {@code x}, which is 0 where they are equal, tells
+ * whether there is a 0 (with a false alarm now and then in a lane above one).
  */
 final class Fingerprints {
     private static final int BLOCK_BYTES = 1024;
@@ -57,7 +59,10 @@ final class Fingerprints {
         return array.getShort(buffer << 1) & 0xFFFF;
     }
 
-    /** The first buffer from {@code from} on with the fingerprint; {@code end} if there is none below it. */
+    /**
+     * The first buffer from {@code from} on with the fingerprint; {@code end} if there is none
+     * below it.
+     */
     int next(int from, int end, int fingerprint) {
         long pattern = fingerprint * ONES;
         int buffer = from;
@@ -80,11 +85,15 @@ final class Fingerprints {
         return end;
     }
 
-    /** The same for any of a set: {@code members} has the bit of each, {@code few} the first {@code count}, if they are few. */
+    /**
+     * The same for any of a set: {@code members} has the bit of each, {@code few} the first {@code
+     * count}, if they are few.
+     */
     int nextOfSet(int from, int end, long[] members, int[] few, int count) {
         int buffer = from;
         while (buffer < end) {
-            if ((buffer & BLOCK_BUFFERS - 1) == 0 && !blockMayHoldAny(buffer << 1, members, few, count)) {
+            if ((buffer & BLOCK_BUFFERS - 1) == 0
+                    && !blockMayHoldAny(buffer << 1, members, few, count)) {
                 buffer += BLOCK_BUFFERS;
                 continue;
             }
@@ -121,7 +130,10 @@ final class Fingerprints {
         return mayHold(array.addressOffset() + offset, BLOCK_BYTES, pattern) != 0;
     }
 
-    /** Raw addresses, as a bounds check for each word would keep the compiler from making vectors of them. */
+    /**
+     * Raw addresses, as a bounds check for each word would keep the compiler from making vectors of
+     * them.
+     */
     private static long mayHold(long address, int bytes, long pattern) {
         long found = 0;
         for (int i = 0; i < bytes; i += 8) {
@@ -137,10 +149,11 @@ final class Fingerprints {
         long found = 0;
         for (int i = 0; i < BLOCK_BYTES; i += 8) {
             long x = UnsafeApi.getLong(address + i);
-            found |= members[(int) (x >>> 6) & 1023] >>> x
-                    | members[(int) (x >>> 22) & 1023] >>> (x >>> 16)
-                    | members[(int) (x >>> 38) & 1023] >>> (x >>> 32)
-                    | members[(int) (x >>> 54)] >>> (x >>> 48);
+            found |=
+                    members[(int) (x >>> 6) & 1023] >>> x
+                            | members[(int) (x >>> 22) & 1023] >>> (x >>> 16)
+                            | members[(int) (x >>> 38) & 1023] >>> (x >>> 32)
+                            | members[(int) (x >>> 54)] >>> (x >>> 48);
         }
         return (found & 1) != 0;
     }

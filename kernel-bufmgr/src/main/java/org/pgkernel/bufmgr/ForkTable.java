@@ -6,8 +6,9 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BufferTag;
 
 /**
- * The relation forks that have pages in the pool, each with a word for its user: a chained hash table whose entries keep their number
- * while they live. An entry is made for a fork's first page and removed with its last, so there are never more than buffers.
+ * The relation forks that have pages in the pool, each with a word for its user: a chained hash
+ * table whose entries keep their number while they live. An entry is made for a fork's first page
+ * and removed with its last, so there are never more than buffers.
  *
  * <pre>
  *  entry   0          8      12     16     20     24        links  0          4              16
@@ -17,9 +18,10 @@ import org.pgkernel.base.BufferTag;
  *  bucket = hash &amp; (buckets - 1)     stripe = hash &amp; 127      heads[bucket] = entry + 1 or 0
  * </pre>
  *
- * A chain is changed under its stripe's lock, and looked through under it ({@link #find}) or without ({@link #guess}): entries are
- * reused, so a guess may be wrong or miss, and is confirmed by the word (see {@link ResidentForks}). Unused entries are numbered
- * densely and reused last in, first out, so memory touched grows with the forks that were there at once, not with the pool.
+ * A chain is changed under its stripe's lock, and looked through under it ({@link #find}) or
+ * without ({@link #guess}): entries are reused, so a guess may be wrong or miss, and is confirmed
+ * by the word (see {@link ResidentForks}). Unused entries are numbered densely and reused last in,
+ * first out, so memory touched grows with the forks that were there at once, not with the pool.
  */
 final class ForkTable {
     static final int STRIPES = 128;
@@ -30,7 +32,9 @@ final class ForkTable {
     private static final int REL = 16;
     private static final int FORK = 20;
 
-    /** Distance of two links: together with what the user keeps there, a quarter of a cache line. */
+    /**
+     * Distance of two links: together with what the user keeps there, a quarter of a cache line.
+     */
     private static final int LINK_SHIFT = 4;
 
     /** A chain is hardly ever longer; a guess that got lost among reused entries stops here. */
@@ -49,7 +53,9 @@ final class ForkTable {
     /** Entries from here on were never used. */
     private final AtomicInteger highWater = new AtomicInteger();
 
-    /** First unused entry plus 1, or 0; above it a version, so that a late compare-and-set fails. */
+    /**
+     * First unused entry plus 1, or 0; above it a version, so that a late compare-and-set fails.
+     */
     private final AtomicLong unused = new AtomicLong();
 
     ForkTable(NativeArrays memory, int nbuffers) {
@@ -59,10 +65,11 @@ final class ForkTable {
         entries = memory.reserve((long) capacity * ENTRY);
         links = memory.reserve((long) capacity << LINK_SHIFT);
         heads = memory.reserve((long) buckets * 4);
-        locks = new LockTable(
-                memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
-                PoolMemory.PARTITION_LOCK_SHIFT,
-                new WaitTable(STRIPES));
+        locks =
+                new LockTable(
+                        memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
+                        PoolMemory.PARTITION_LOCK_SHIFT,
+                        new WaitTable(STRIPES));
     }
 
     static int hash(int spc, int db, int rel, int fork) {
@@ -73,7 +80,10 @@ final class ForkTable {
         return BufferTag.hash(spc, db, rel, 0, 0);
     }
 
-    /** A relation's four forks have neighbouring buckets, in one cache line: a drop asks for all of them. */
+    /**
+     * A relation's four forks have neighbouring buckets, in one cache line: a drop asks for all of
+     * them.
+     */
     static int hash(int relationHash, int fork) {
         return relationHash ^ fork;
     }
@@ -113,7 +123,10 @@ final class ForkTable {
         return -1;
     }
 
-    /** Under the stripe's lock: a new entry for a fork that has none. Its word is what its last user left. */
+    /**
+     * Under the stripe's lock: a new entry for a fork that has none. Its word is what its last user
+     * left.
+     */
     int insert(int hash, int spc, int db, int rel, int fork) {
         int entry = take();
         int offset = entry * ENTRY;
@@ -164,7 +177,8 @@ final class ForkTable {
                 assert fresh < capacity : "more forks than buffers";
                 return fresh;
             }
-            if (unused.compareAndSet(top, version(top) | links.getIntVolatile(entry << LINK_SHIFT))) {
+            if (unused.compareAndSet(
+                    top, version(top) | links.getIntVolatile(entry << LINK_SHIFT))) {
                 return entry;
             }
         }
@@ -198,7 +212,10 @@ final class ForkTable {
         return entries.getInt(entry * ENTRY + FORK);
     }
 
-    /** Where the user's ints of the entry begin in {@link #links()}: three, 4 bytes each, never changed here. */
+    /**
+     * Where the user's ints of the entry begin in {@link #links()}: three, 4 bytes each, never
+     * changed here.
+     */
     static int userOffset(int entry) {
         return (entry << LINK_SHIFT) + 4;
     }
@@ -223,7 +240,9 @@ final class ForkTable {
     int size() {
         int size = 0;
         for (int bucket = 0; bucket <= mask; bucket++) {
-            for (int entry = heads.getInt(bucket << 2) - 1; entry >= 0; entry = links.getInt(entry << LINK_SHIFT) - 1) {
+            for (int entry = heads.getInt(bucket << 2) - 1;
+                    entry >= 0;
+                    entry = links.getInt(entry << LINK_SHIFT) - 1) {
                 size++;
                 assert size <= capacity : "loop in a chain of forks";
             }

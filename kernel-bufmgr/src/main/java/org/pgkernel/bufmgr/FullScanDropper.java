@@ -7,14 +7,19 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Looks at every descriptor of the pool, in order: first at the tag without a lock, then, if it matches, again under the header lock.
- * The first look cannot miss one, as no buffer can come to hold a page of the relation meanwhile.
+ * Looks at every descriptor of the pool, in order: first at the tag without a lock, then, if it
+ * matches, again under the header lock. The first look cannot miss one, as no buffer can come to
+ * hold a page of the relation meanwhile.
  *
- * <p>Always all {@code nbuffers}, never-used ones too: this is the reference whose cost is published. (PostgreSQL:
- * DropRelFileNodeBuffers, DropRelFileNodesAllBuffers, DropDatabaseBuffers, bufmgr.c.)
+ * <p>Always all {@code nbuffers}, never-used ones too: this is the reference whose cost is
+ * published. (PostgreSQL: DropRelFileNodeBuffers, DropRelFileNodesAllBuffers, DropDatabaseBuffers,
+ * bufmgr.c.)
  */
 non-sealed class FullScanDropper implements RelationDropper {
-    /** With more relations than this each tag is looked up by binary search. (PostgreSQL: RELS_BSEARCH_THRESHOLD.) */
+    /**
+     * With more relations than this each tag is looked up by binary search. (PostgreSQL:
+     * RELS_BSEARCH_THRESHOLD.)
+     */
     static final int BSEARCH_THRESHOLD = 20;
 
     private final BufferDescriptors descriptors;
@@ -28,13 +33,20 @@ non-sealed class FullScanDropper implements RelationDropper {
     }
 
     @Override
-    public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
+    public int dropForks(
+            SmgrRelation relation,
+            ForkNumber[] forks,
+            int[] firstBlocks,
+            int count,
+            DropWork work) {
         begin(work);
         int spc = relation.spcOid();
         int db = relation.dbOid();
         int rel = relation.relNumber();
         int dropped = 0;
-        for (int buffer = next(0, spc, db, rel); buffer < nbuffers; buffer = next(buffer + 1, spc, db, rel)) {
+        for (int buffer = next(0, spc, db, rel);
+                buffer < nbuffers;
+                buffer = next(buffer + 1, spc, db, rel)) {
             int state = descriptors.lockHeader(buffer);
             if ((state & TAG_VALID) != 0
                     && descriptors.isOfRelation(buffer, spc, db, rel)
@@ -56,7 +68,8 @@ non-sealed class FullScanDropper implements RelationDropper {
     boolean isFrom(int buffer, ForkNumber[] forks, int[] firstBlocks, int count) {
         int fork = descriptors.fork(buffer);
         for (int i = 0; i < count; i++) {
-            if (forks[i].ordinal() == fork && Integer.compareUnsigned(descriptors.block(buffer), firstBlocks[i]) >= 0) {
+            if (forks[i].ordinal() == fork
+                    && Integer.compareUnsigned(descriptors.block(buffer), firstBlocks[i]) >= 0) {
                 return true;
             }
         }
@@ -72,7 +85,8 @@ non-sealed class FullScanDropper implements RelationDropper {
                 buffer < nbuffers;
                 buffer = next(buffer + 1, nbuffers, work, count)) {
             int state = descriptors.lockHeader(buffer);
-            // The buffer may have got another page, even one of another relation, since the first look.
+            // The buffer may have got another page, even one of another relation, since the first
+            // look.
             if ((state & TAG_VALID) != 0 && next(buffer, buffer + 1, work, count) == buffer) {
                 if (allocator.invalidate(buffer, state)) {
                     dropped++;
@@ -119,6 +133,10 @@ non-sealed class FullScanDropper implements RelationDropper {
 
     @Override
     public String explain(SmgrRelation relation) {
-        return "FULL_SCAN looks at " + nbuffers + " tags, " + (long) nbuffers * BufferTag.LENGTH + " bytes";
+        return "FULL_SCAN looks at "
+                + nbuffers
+                + " tags, "
+                + (long) nbuffers * BufferTag.LENGTH
+                + " bytes";
     }
 }

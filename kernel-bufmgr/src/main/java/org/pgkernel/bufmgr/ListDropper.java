@@ -4,8 +4,8 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Walks the lists of {@link BufferLists}: needs no size and looks at nothing but the forks' own buffers. Databases are scanned for, as in
- * the thread's patch.
+ * Walks the lists of {@link BufferLists}: needs no size and looks at nothing but the forks' own
+ * buffers. Databases are scanned for, as in the thread's patch.
  */
 non-sealed class ListDropper implements RelationDropper {
     private final BufferAllocator allocator;
@@ -13,7 +13,11 @@ non-sealed class ListDropper implements RelationDropper {
     private final BufferLists lists;
     private final FullScanDropper scan;
 
-    ListDropper(BufferDescriptors descriptors, BufferAllocator allocator, BufferLists lists, FullScanDropper scan) {
+    ListDropper(
+            BufferDescriptors descriptors,
+            BufferAllocator allocator,
+            BufferLists lists,
+            FullScanDropper scan) {
         this.descriptors = descriptors;
         this.allocator = allocator;
         this.lists = lists;
@@ -21,7 +25,12 @@ non-sealed class ListDropper implements RelationDropper {
     }
 
     @Override
-    public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
+    public int dropForks(
+            SmgrRelation relation,
+            ForkNumber[] forks,
+            int[] firstBlocks,
+            int count,
+            DropWork work) {
         int dropped = 0;
         for (int i = 0; i < count; i++) {
             dropped += dropFork(relation, forks[i].ordinal(), firstBlocks[i], work);
@@ -76,8 +85,15 @@ non-sealed class ListDropper implements RelationDropper {
     public String explain(SmgrRelation relation) {
         StringBuilder text = new StringBuilder("DLIST walks ");
         for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
-            text.append(fork == 0 ? "" : ", ").append(Place.fork(fork)).append(' ')
-                    .append(lists.length(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork));
+            text.append(fork == 0 ? "" : ", ")
+                    .append(Place.fork(fork))
+                    .append(' ')
+                    .append(
+                            lists.length(
+                                    relation.spcOid(),
+                                    relation.dbOid(),
+                                    relation.relNumber(),
+                                    fork));
         }
         return text.append(" buffers").toString();
     }

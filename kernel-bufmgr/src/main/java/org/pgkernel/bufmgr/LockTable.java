@@ -3,8 +3,9 @@ package org.pgkernel.bufmgr;
 import org.agrona.concurrent.AtomicBuffer;
 
 /**
- * Shared/exclusive locks, one 8-byte word each: spin shortly, then park. Zero is free. Not reentrant; the thread that locks unlocks.
- * As with PostgreSQL's lightweight locks a newcomer may overtake a parked thread.
+ * Shared/exclusive locks, one 8-byte word each: spin shortly, then park. Zero is free. Not
+ * reentrant; the thread that locks unlocks. As with PostgreSQL's lightweight locks a newcomer may
+ * overtake a parked thread.
  *
  * <pre>
  *  63             32 31  30  29                 0

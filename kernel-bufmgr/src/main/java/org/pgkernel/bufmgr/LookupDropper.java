@@ -6,17 +6,21 @@ import org.pgkernel.smgr.ForkSize;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Probes the mapping table for each block, if every existing fork's size is remembered and accurate and the blocks together are fewer
- * than a part of the pool (a 32nd, in PostgreSQL); else scans. A page past the size would be missed, and its later write would fail for ever: therefore one
- * fork of unknown size sends the whole call to the scan. (PostgreSQL 14 and later: DropRelFileNodeBuffers,
- * DropRelFileNodesAllBuffers, FindAndDropRelFileNodeBuffers, BUF_DROP_FULL_SCAN_THRESHOLD.)
+ * Probes the mapping table for each block, if every existing fork's size is remembered and accurate
+ * and the blocks together are fewer than a part of the pool (a 32nd, in PostgreSQL); else scans. A
+ * page past the size would be missed, and its later write would fail for ever: therefore one fork
+ * of unknown size sends the whole call to the scan. (PostgreSQL 14 and later:
+ * DropRelFileNodeBuffers, DropRelFileNodesAllBuffers, FindAndDropRelFileNodeBuffers,
+ * BUF_DROP_FULL_SCAN_THRESHOLD.)
  */
 non-sealed class LookupDropper implements RelationDropper {
     private final BufferAllocator allocator;
     private final FullScanDropper scan;
     private final long threshold;
 
-    /** @param threshold lookups are made for fewer blocks than this */
+    /**
+     * @param threshold lookups are made for fewer blocks than this
+     */
     LookupDropper(BufferAllocator allocator, long threshold, FullScanDropper scan) {
         this.allocator = allocator;
         this.scan = scan;
@@ -24,7 +28,12 @@ non-sealed class LookupDropper implements RelationDropper {
     }
 
     @Override
-    public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
+    public int dropForks(
+            SmgrRelation relation,
+            ForkNumber[] forks,
+            int[] firstBlocks,
+            int count,
+            DropWork work) {
         work.ensureBlocks(count);
         long total = 0;
         for (int i = 0; i < count; i++) {
@@ -81,7 +90,10 @@ non-sealed class LookupDropper implements RelationDropper {
 
     static final int UNKNOWN = BlockNumber.INVALID;
 
-    /** The fork's size if that is certain: remembered and accurate, or 0 for a fork that does not exist; else {@link #UNKNOWN}. */
+    /**
+     * The fork's size if that is certain: remembered and accurate, or 0 for a fork that does not
+     * exist; else {@link #UNKNOWN}.
+     */
     int blocks(SmgrRelation relation, ForkNumber fork) {
         long size = relation.rememberedSize(fork);
         if (ForkSize.isKnown(size) && ForkSize.isAccurate(size)) {
@@ -132,7 +144,10 @@ non-sealed class LookupDropper implements RelationDropper {
         for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
             int blocks = blocks(relation, ForkNumber.of(fork));
             if (blocks == UNKNOWN) {
-                return text.append("the size of the ").append(Place.fork(fork)).append(" fork is unknown: full scan").toString();
+                return text.append("the size of the ")
+                        .append(Place.fork(fork))
+                        .append(" fork is unknown: full scan")
+                        .toString();
             }
             total += BlockNumber.toLong(blocks);
         }

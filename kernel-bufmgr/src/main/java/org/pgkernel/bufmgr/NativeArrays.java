@@ -3,7 +3,10 @@ package org.pgkernel.bufmgr;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.disk.NativeMemory;
 
-/** Lazily reserved, zeroed arrays outside the heap, each below 2 GiB and wrapped once; released together. Made and released by one thread. */
+/**
+ * Lazily reserved, zeroed arrays outside the heap, each below 2 GiB and wrapped once; released
+ * together. Made and released by one thread.
+ */
 final class NativeArrays {
     private static final int MOST = 16;
     private static final long HUGE_PAGE = 2L << 20;
@@ -13,7 +16,10 @@ final class NativeArrays {
     private final long[] lengths = new long[MOST];
     private int count;
 
-    /** @return an array of {@code bytes} zeros; what was reserved before is released when the system refuses */
+    /**
+     * @return an array of {@code bytes} zeros; what was reserved before is released when the system
+     *     refuses
+     */
     UnsafeBuffer reserve(long bytes) {
         assert bytes > 0 && bytes < 1L << 31 : "array of 2 GiB or more";
         boolean reserved = false;

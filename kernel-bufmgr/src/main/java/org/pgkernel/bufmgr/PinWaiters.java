@@ -4,7 +4,10 @@ import static org.pgkernel.bufmgr.BufferState.*;
 
 import org.pgkernel.base.error.RefusedException;
 
-/** Cleanup locks: an exclusive content lock while nobody else has a pin. (PostgreSQL: LockBufferForCleanup.) */
+/**
+ * Cleanup locks: an exclusive content lock while nobody else has a pin. (PostgreSQL:
+ * LockBufferForCleanup.)
+ */
 final class PinWaiters {
     private final BufferDescriptors descriptors;
     private final LockTable content;
@@ -18,7 +21,8 @@ final class PinWaiters {
     /**
      * Returns with the cleanup lock. The caller has exactly one pin and no lock.
      *
-     * @throws RefusedException when another thread waits for the same: both have a pin, so neither could ever get it
+     * @throws RefusedException when another thread waits for the same: both have a pin, so neither
+     *     could ever get it
      */
     void lockForCleanup(int buffer) {
         for (; ; ) {
@@ -31,7 +35,9 @@ final class PinWaiters {
             if ((state & PIN_COUNT_WAITER) != 0) {
                 descriptors.unlockHeader(buffer, state);
                 content.unlock(buffer);
-                throw new RefusedException("two threads wait for the cleanup lock of one page " + descriptors.place(buffer));
+                throw new RefusedException(
+                        "two threads wait for the cleanup lock of one page "
+                                + descriptors.place(buffer));
             }
             descriptors.unlockHeader(buffer, state | PIN_COUNT_WAITER);
             content.unlock(buffer);

@@ -14,6 +14,11 @@ final class Place {
     }
 
     static String of(int spc, int db, int rel, int fork, int block) {
-        return "rel=" + new RelFileLocator(spc, db, rel) + " fork=" + FORKS[fork] + " block=" + BlockNumber.toString(block);
+        return "rel="
+                + new RelFileLocator(spc, db, rel)
+                + " fork="
+                + FORKS[fork]
+                + " block="
+                + BlockNumber.toString(block);
     }
 }

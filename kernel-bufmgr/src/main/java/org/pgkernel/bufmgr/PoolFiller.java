@@ -4,9 +4,11 @@ import static org.pgkernel.bufmgr.BufferState.TAG_VALID;
 import static org.pgkernel.bufmgr.BufferState.VALID;
 
 /**
- * Fills a pool's metadata without reading a page, <strong>for benchmarks</strong>: 100 GB of buffers in a few seconds and a gigabyte of
- * memory. Tags, mapping table, clock sweep and the strategy's bookkeeping are changed by the very code that a read uses; only the page is
- * never filled and counts as valid, so a pool once filled like this is good for nothing but being dropped from. One thread at a time.
+ * Fills a pool's metadata without reading a page, <strong>for benchmarks</strong>: 100 GB of
+ * buffers in a few seconds and a gigabyte of memory. Tags, mapping table, clock sweep and the
+ * strategy's bookkeeping are changed by the very code that a read uses; only the page is never
+ * filled and counts as valid, so a pool once filled like this is good for nothing but being dropped
+ * from. One thread at a time.
  */
 public final class PoolFiller {
     private final BufferPool pool;
@@ -16,7 +18,8 @@ public final class PoolFiller {
     }
 
     /**
-     * Gives the block a buffer: one freed before, the last first, else one never used, else the clock hand's choice, whose page goes.
+     * Gives the block a buffer: one freed before, the last first, else one never used, else the
+     * clock hand's choice, whose page goes.
      *
      * @return the buffer, not pinned
      */
@@ -30,7 +33,9 @@ public final class PoolFiller {
         return buffer;
     }
 
-    /** Takes the buffer's page away, as a drop would, and frees it. @return false when it had none */
+    /**
+     * Takes the buffer's page away, as a drop would, and frees it. @return false when it had none
+     */
     public boolean unmap(int buffer) {
         int state = pool.descriptors.lockHeader(buffer);
         if ((state & TAG_VALID) != 0) {

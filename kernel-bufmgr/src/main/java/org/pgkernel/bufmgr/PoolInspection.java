@@ -11,7 +11,10 @@ import java.util.Set;
 import org.pgkernel.base.BufferTag;
 import org.pgkernel.base.RelFileLocator;
 
-/** What the pool holds, for tests: walks every descriptor and allocates freely. Meaningful while nobody uses the pool. */
+/**
+ * What the pool holds, for tests: walks every descriptor and allocates freely. Meaningful while
+ * nobody uses the pool.
+ */
 final class PoolInspection {
     /** A buffer that has a tag. */
     record Descriptor(
@@ -65,33 +68,69 @@ final class PoolInspection {
         int tagged = 0;
         for (int buffer = 0; buffer < pool.nbuffers(); buffer++) {
             int state = pool.descriptors.state(buffer);
-            require((state & (LOCKED | IO_IN_PROGRESS)) == 0, "BUF-1", "header lock or I/O left", buffer);
+            require(
+                    (state & (LOCKED | IO_IN_PROGRESS)) == 0,
+                    "BUF-1",
+                    "header lock or I/O left",
+                    buffer);
             require(!pool.content.isHeld(buffer), "BUF-1", "content lock left", buffer);
             require(usageCount(state) <= MAX_USAGE_COUNT, "BUF-2", "usage count too large", buffer);
-            require((state & DIRTY) == 0 || (state & VALID) != 0, "BUF-3", "dirty but not valid", buffer);
-            require((state & VALID) == 0 || (state & TAG_VALID) != 0, "BUF-3", "valid without a tag", buffer);
-            require((state & DIRTY) == 0 || pool.dirty.isSet(buffer), "BUF-4", "dirty without its bit", buffer);
-            require(pool.table.isChained(buffer) == ((state & TAG_VALID) != 0), "BUF-5", "tagged or chained only", buffer);
+            require(
+                    (state & DIRTY) == 0 || (state & VALID) != 0,
+                    "BUF-3",
+                    "dirty but not valid",
+                    buffer);
+            require(
+                    (state & VALID) == 0 || (state & TAG_VALID) != 0,
+                    "BUF-3",
+                    "valid without a tag",
+                    buffer);
+            require(
+                    (state & DIRTY) == 0 || pool.dirty.isSet(buffer),
+                    "BUF-4",
+                    "dirty without its bit",
+                    buffer);
+            require(
+                    pool.table.isChained(buffer) == ((state & TAG_VALID) != 0),
+                    "BUF-5",
+                    "tagged or chained only",
+                    buffer);
             if ((state & TAG_VALID) == 0) {
-                require(pool.descriptors.hasTag(buffer, 0, 0, 0, 0, 0), "BUF-5", "tag left", buffer);
                 require(
-                        buffer >= pool.sweep.highWater() || pool.sweep.isInFreeList(buffer) || refcount(state) > 0,
-                        "BUF-6", "lost: no tag, not free", buffer);
+                        pool.descriptors.hasTag(buffer, 0, 0, 0, 0, 0),
+                        "BUF-5",
+                        "tag left",
+                        buffer);
+                require(
+                        buffer >= pool.sweep.highWater()
+                                || pool.sweep.isInFreeList(buffer)
+                                || refcount(state) > 0,
+                        "BUF-6",
+                        "lost: no tag, not free",
+                        buffer);
                 continue;
             }
             tagged++;
             Descriptor descriptor = describe(pool, buffer, state);
             require(
-                    tags.add(descriptor.relation() + "/" + descriptor.fork() + "/" + descriptor.block()),
-                    "BUF-5", "two buffers hold one block", buffer);
+                    tags.add(
+                            descriptor.relation()
+                                    + "/"
+                                    + descriptor.fork()
+                                    + "/"
+                                    + descriptor.block()),
+                    "BUF-5",
+                    "two buffers hold one block",
+                    buffer);
             int hash = pool.descriptors.hash(buffer);
-            int found = pool.table.lookup(
-                    hash,
-                    descriptor.relation().spcOid(),
-                    descriptor.relation().dbOid(),
-                    descriptor.relation().relNumber(),
-                    descriptor.fork(),
-                    descriptor.block());
+            int found =
+                    pool.table.lookup(
+                            hash,
+                            descriptor.relation().spcOid(),
+                            descriptor.relation().dbOid(),
+                            descriptor.relation().relNumber(),
+                            descriptor.fork(),
+                            descriptor.block());
             require(found == buffer, "BUF-5", "not found by its tag", buffer);
         }
         require(!pool.table.anyLockHeld(), "BUF-1", "partition lock left", -1);
@@ -112,39 +151,63 @@ final class PoolInspection {
         }
     }
 
-    private static void checkCounts(BufferPool pool, ResidentForks resident, Map<String, List<Descriptor>> forks) {
+    private static void checkCounts(
+            BufferPool pool, ResidentForks resident, Map<String, List<Descriptor>> forks) {
         require(!resident.anyLockHeld(), "BUF-1", "lock of a fork or database left", -1);
-        require(resident.forks().size() == forks.size(), "BUF-9", "a fork without pages, or one that is not counted", -1);
-        require(resident.forks().entriesTouched() <= pool.nbuffers(), "BUF-9", "more forks than buffers", -1);
+        require(
+                resident.forks().size() == forks.size(),
+                "BUF-9",
+                "a fork without pages, or one that is not counted",
+                -1);
+        require(
+                resident.forks().entriesTouched() <= pool.nbuffers(),
+                "BUF-9",
+                "more forks than buffers",
+                -1);
         for (List<Descriptor> pages : forks.values()) {
             Descriptor first = pages.getFirst();
             RelFileLocator r = first.relation();
             long residents = resident.residents(r.spcOid(), r.dbOid(), r.relNumber(), first.fork());
-            require(ResidentForks.pages(residents) == pages.size(), "BUF-9", "wrong count of a fork", first.buffer());
+            require(
+                    ResidentForks.pages(residents) == pages.size(),
+                    "BUF-9",
+                    "wrong count of a fork",
+                    first.buffer());
             for (Descriptor d : pages) {
                 require(
                         Integer.compareUnsigned(d.block(), ResidentForks.end(residents)) < 0,
-                        "BUF-9", "page past the end of its fork's pages", d.buffer());
+                        "BUF-9",
+                        "page past the end of its fork's pages",
+                        d.buffer());
                 require(
                         resident.fingerprints().get(d.buffer())
                                 == resident.fingerprints().of(r.spcOid(), r.dbOid(), r.relNumber()),
-                        "BUF-11", "wrong fingerprint", d.buffer());
+                        "BUF-11",
+                        "wrong fingerprint",
+                        d.buffer());
             }
         }
         for (int buffer = 0; buffer < pool.nbuffers(); buffer++) {
             require(
-                    (pool.descriptors.state(buffer) & TAG_VALID) != 0 || resident.fingerprints().get(buffer) == 0,
-                    "BUF-11", "fingerprint without a page", buffer);
+                    (pool.descriptors.state(buffer) & TAG_VALID) != 0
+                            || resident.fingerprints().get(buffer) == 0,
+                    "BUF-11",
+                    "fingerprint without a page",
+                    buffer);
         }
         Map<Integer, Set<String>> databases = new HashMap<>();
         for (List<Descriptor> pages : forks.values()) {
             Descriptor d = pages.getFirst();
-            databases.computeIfAbsent(d.relation().dbOid(), db -> new HashSet<>()).add(d.relation() + "/" + d.fork());
+            databases
+                    .computeIfAbsent(d.relation().dbOid(), db -> new HashSet<>())
+                    .add(d.relation() + "/" + d.fork());
         }
         for (Map.Entry<Integer, Set<String>> database : databases.entrySet()) {
             require(
                     listed(resident, database.getKey()).equals(database.getValue()),
-                    "BUF-12", "list of database " + database.getKey() + " is not its forks", -1);
+                    "BUF-12",
+                    "list of database " + database.getKey() + " is not its forks",
+                    -1);
         }
     }
 
@@ -153,7 +216,10 @@ final class PoolInspection {
         resident.addDatabase(db, work);
         Set<String> listed = new HashSet<>();
         for (int i = 0; i < work.forks; i++) {
-            String fork = new RelFileLocator(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i]) + "/" + work.forkNumbers[i];
+            String fork =
+                    new RelFileLocator(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i])
+                            + "/"
+                            + work.forkNumbers[i];
             require(listed.add(fork), "BUF-12", "fork twice in its database's list", -1);
         }
         return listed;
@@ -161,7 +227,11 @@ final class PoolInspection {
 
     private static void checkLists(BufferLists lists, Map<String, List<Descriptor>> forks) {
         require(!lists.forks().anyLockHeld(), "BUF-1", "lock of a fork's list left", -1);
-        require(lists.forks().size() == forks.size(), "BUF-10", "a list without buffers, or a fork without a list", -1);
+        require(
+                lists.forks().size() == forks.size(),
+                "BUF-10",
+                "a list without buffers, or a fork without a list",
+                -1);
         DropWork work = DropWork.begin();
         for (List<Descriptor> pages : forks.values()) {
             Descriptor first = pages.getFirst();
@@ -174,9 +244,13 @@ final class PoolInspection {
                 listed.add(work.buffers[i]);
             }
             require(
-                    length == listed.size() && listed.equals(expected)
-                            && lists.isConsistent(r.spcOid(), r.dbOid(), r.relNumber(), first.fork()),
-                    "BUF-10", "list is not the fork's buffers", first.buffer());
+                    length == listed.size()
+                            && listed.equals(expected)
+                            && lists.isConsistent(
+                                    r.spcOid(), r.dbOid(), r.relNumber(), first.fork()),
+                    "BUF-10",
+                    "list is not the fork's buffers",
+                    first.buffer());
         }
     }
 
@@ -186,7 +260,11 @@ final class PoolInspection {
             for (int b = pool.table.firstOf(bucket); b >= 0; b = pool.table.nextOf(b)) {
                 chained++;
                 require(chained <= tagged, "BUF-5", "loop or stranger in a chain", b);
-                require((pool.descriptors.hash(b) & pool.table.buckets() - 1) == bucket, "BUF-5", "wrong bucket", b);
+                require(
+                        (pool.descriptors.hash(b) & pool.table.buckets() - 1) == bucket,
+                        "BUF-5",
+                        "wrong bucket",
+                        b);
             }
         }
         require(chained == tagged, "BUF-5", "tagged buffers missing in the table", -1);

@@ -6,13 +6,17 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.disk.NativeMemory;
 
 /**
- * The pool's memory: the blocks, and the metadata as parallel arrays. All of it is reserved, none of it touched: it reads as zeros,
- * and zeros are the state of a pool in which nothing was ever read. So opening costs the same at any size.
+ * The pool's memory: the blocks, and the metadata as parallel arrays. All of it is reserved, none
+ * of it touched: it reads as zeros, and zeros are the state of a pool in which nothing was ever
+ * read. So opening costs the same at any size.
  *
  * <p>Every metadata array stays below 2 GiB at {@link BufferPool#MAX_BUFFERS} and is wrapped once.
  */
 final class PoolMemory {
-    /** Distance of two partition locks: two cache lines, so that neighbours do not disturb each other. */
+    /**
+     * Distance of two partition locks: two cache lines, so that neighbours do not disturb each
+     * other.
+     */
     static final int PARTITION_LOCK_SHIFT = 7;
 
     private static final long HUGE_PAGE = 2L << 20;

@@ -4,7 +4,10 @@ package org.pgkernel.bufmgr;
 public enum ReadMode {
     /** Read from disk; a damaged page is an error. */
     NORMAL,
-    /** Not read: a page that is not in the pool yet becomes zeros; returned exclusively locked. A page that is there stays as it is. */
+    /**
+     * Not read: a page that is not in the pool yet becomes zeros; returned exclusively locked. A
+     * page that is there stays as it is.
+     */
     ZERO_AND_LOCK,
     /** The same with a cleanup lock. */
     ZERO_AND_CLEANUP_LOCK,

@@ -3,12 +3,14 @@ package org.pgkernel.bufmgr;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * ADAPTIVE's bookkeeping: for each relation fork with pages in the pool, how many there are and a block number that none of them
- * reaches; the forks of each database in a list; and the buffers' {@link Fingerprints}.
+ * ADAPTIVE's bookkeeping: for each relation fork with pages in the pool, how many there are and a
+ * block number that none of them reaches; the forks of each database in a list; and the buffers'
+ * {@link Fingerprints}.
  *
- * <p>The count is what a drop rests on: 0 proves that nothing is left. It is never too low, see {@link ResidencyTracker}. The end
- * makes sizes unnecessary: whatever a file's size may be, or is believed to be, no page at or past the end is here. It rises when a
- * page is mapped, falls when the fork is truncated, and goes with the entry when the last page goes.
+ * <p>The count is what a drop rests on: 0 proves that nothing is left. It is never too low, see
+ * {@link ResidencyTracker}. The end makes sizes unnecessary: whatever a file's size may be, or is
+ * believed to be, no page at or past the end is here. It rises when a page is mapped, falls when
+ * the fork is truncated, and goes with the entry when the last page goes.
  *
  * <pre>
  *  word of an entry   63          32 31           0       beside its link   0        4           8             12
@@ -17,29 +19,41 @@ import org.agrona.concurrent.UnsafeBuffer;
  *                     +-------------+--------------+                        +--------+-----------+-------------+
  * </pre>
  *
- * A count above 1 goes down, and one above 0 up, by one CAS without a lock. 0 to 1 and 1 to 0 happen under the stripe's lock, where
- * the entry is put into its chain and its database's list, or taken out; going to 0 makes a new generation. So who has read a word, then
- * found the fork's name in the entry, and whose CAS on that word succeeds, has counted the right fork: had the entry been reused in
- * between, the generation would be another. And who has counted a page keeps the entry alive until that page is unmapped.
+ * A count above 1 goes down, and one above 0 up, by one CAS without a lock. 0 to 1 and 1 to 0
+ * happen under the stripe's lock, where the entry is put into its chain and its database's list, or
+ * taken out; going to 0 makes a new generation. So who has read a word, then found the fork's name
+ * in the entry, and whose CAS on that word succeeds, has counted the right fork: had the entry been
+ * reused in between, the generation would be another. And who has counted a page keeps the entry
+ * alive until that page is unmapped.
  *
- * <p>A database has a list a stripe, so that the lock is held already where a fork comes or goes. It ranks after the mapping partitions.
- * (Not in PostgreSQL.)
+ * <p>A database has a list a stripe, so that the lock is held already where a fork comes or goes.
+ * It ranks after the mapping partitions. (Not in PostgreSQL.)
  */
 non-sealed class ResidentForks implements ResidencyTracker {
-    /** Databases are told apart by so many lists each stripe has; those that share a list are looked through together. */
+    /**
+     * Databases are told apart by so many lists each stripe has; those that share a list are looked
+     * through together.
+     */
     private static final int DATABASES = 128;
 
     private final NativeArrays memory = new NativeArrays();
     private final ForkTable forks;
     private final Fingerprints fingerprints;
 
-    /** What is kept of an entry beside its link: its end, and its neighbours in its database's list. */
+    /**
+     * What is kept of an entry beside its link: its end, and its neighbours in its database's list.
+     */
     private final UnsafeBuffer links;
 
-    /** Lists of each database's forks of each stripe: entry + 1 or 0. Under the stripe's lock, as the lists. */
+    /**
+     * Lists of each database's forks of each stripe: entry + 1 or 0. Under the stripe's lock, as
+     * the lists.
+     */
     private final UnsafeBuffer databaseHeads;
 
-    /** @param fingerprintBits 16; tests take fewer, to have collisions */
+    /**
+     * @param fingerprintBits 16; tests take fewer, to have collisions
+     */
     ResidentForks(int nbuffers, int fingerprintBits) {
         fingerprints = new Fingerprints(memory, nbuffers, fingerprintBits);
         forks = new ForkTable(memory, nbuffers);
@@ -109,7 +123,10 @@ non-sealed class ResidentForks implements ResidencyTracker {
         discountLocked(hash, spc, db, rel, fork, 1);
     }
 
-    /** A drop has thrown away so many pages of the fork, and cleared their fingerprints: the count is never too low meanwhile. */
+    /**
+     * A drop has thrown away so many pages of the fork, and cleared their fingerprints: the count
+     * is never too low meanwhile.
+     */
     void dropped(int hash, int spc, int db, int rel, int fork, int pages) {
         discountLocked(hash, spc, db, rel, fork, pages);
     }
@@ -162,14 +179,16 @@ non-sealed class ResidentForks implements ResidencyTracker {
     private void raiseEnd(int entry, int end) {
         for (; ; ) {
             int now = links.getIntVolatile(end(entry));
-            if (Integer.compareUnsigned(now, end) >= 0 || links.compareAndSetInt(end(entry), now, end)) {
+            if (Integer.compareUnsigned(now, end) >= 0
+                    || links.compareAndSetInt(end(entry), now, end)) {
                 return;
             }
         }
     }
 
     /**
-     * Pages of the fork and where they end: no more and no further than this, if nobody maps pages of it meanwhile.
+     * Pages of the fork and where they end: no more and no further than this, if nobody maps pages
+     * of it meanwhile.
      *
      * @return 0 when there are none; else as {@link #pages} and {@link #end} take it apart
      */
@@ -232,7 +251,8 @@ non-sealed class ResidentForks implements ResidencyTracker {
             int entry = forks.find(hash, spc, db, rel, fork);
             while (entry >= 0) {
                 int now = links.getIntVolatile(end(entry));
-                if (Integer.compareUnsigned(now, end) <= 0 || links.compareAndSetInt(end(entry), now, end)) {
+                if (Integer.compareUnsigned(now, end) <= 0
+                        || links.compareAndSetInt(end(entry), now, end)) {
                     return;
                 }
             }
@@ -241,7 +261,10 @@ non-sealed class ResidentForks implements ResidencyTracker {
         }
     }
 
-    /** Adds every fork of the database that has pages here to the drop's work, from its first block on. */
+    /**
+     * Adds every fork of the database that has pages here to the drop's work, from its first block
+     * on.
+     */
     void addDatabase(int db, DropWork work) {
         for (int stripe = 0; stripe < ForkTable.STRIPES; stripe++) {
             int list = listOf(stripe, db);
@@ -256,7 +279,15 @@ non-sealed class ResidentForks implements ResidencyTracker {
                         int spc = forks.spc(entry);
                         int rel = forks.rel(entry);
                         int fork = forks.fork(entry);
-                        work.addFork(ForkTable.hash(spc, db, rel, fork), spc, db, rel, fork, 0, end, pages);
+                        work.addFork(
+                                ForkTable.hash(spc, db, rel, fork),
+                                spc,
+                                db,
+                                rel,
+                                fork,
+                                0,
+                                end,
+                                pages);
                     }
                 }
             } finally {

@@ -5,12 +5,15 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Where threads park until a word in the pool's memory changes. A word hashes to one of a few stripes; a wake-up wakes the whole stripe,
- * and whoever still cannot go on parks again. Allocates nothing unless somebody parks; unaffected by interrupts.
+ * Where threads park until a word in the pool's memory changes. A word hashes to one of a few
+ * stripes; a wake-up wakes the whole stripe, and whoever still cannot go on parks again. Allocates
+ * nothing unless somebody parks; unaffected by interrupts.
  *
- * <p>No wake-up is lost: a waiter announces itself ({@link #enter}) before it looks at the word for the last time; a waker changes the
- * word by a volatile write before it looks whether anybody announced itself ({@link #wake}). Both are sequentially consistent, so one
- * of the two sees the other; and between that last look and the parking the waiter holds the stripe's lock, which the waker needs.
+ * <p>No wake-up is lost: a waiter announces itself ({@link #enter}) before it looks at the word for
+ * the last time; a waker changes the word by a volatile write before it looks whether anybody
+ * announced itself ({@link #wake}). Both are sequentially consistent, so one of the two sees the
+ * other; and between that last look and the parking the waiter holds the stripe's lock, which the
+ * waker needs.
  */
 final class WaitTable {
     private static final class Stripe {
@@ -22,7 +25,9 @@ final class WaitTable {
     private final Stripe[] stripes;
     private final int mask;
 
-    /** @param count a power of two */
+    /**
+     * @param count a power of two
+     */
     WaitTable(int count) {
         stripes = new Stripe[count];
         for (int i = 0; i < count; i++) {
@@ -31,7 +36,10 @@ final class WaitTable {
         mask = count - 1;
     }
 
-    /** Announces a waiter for word {@code index}; then look at the word, {@link #await} while it does not suit, and {@link #leave}. */
+    /**
+     * Announces a waiter for word {@code index}; then look at the word, {@link #await} while it
+     * does not suit, and {@link #leave}.
+     */
     void enter(int index) {
         Stripe stripe = stripes[index & mask];
         stripe.lock.lock();
@@ -48,7 +56,10 @@ final class WaitTable {
         stripe.lock.unlock();
     }
 
-    /** Wakes whoever waits for word {@code index}; the word was changed before, by a volatile write or a CAS. */
+    /**
+     * Wakes whoever waits for word {@code index}; the word was changed before, by a volatile write
+     * or a CAS.
+     */
     void wake(int index) {
         Stripe stripe = stripes[index & mask];
         if (stripe.waiters.get() != 0) {

@@ -4,9 +4,10 @@ import java.util.Arrays;
 import org.agrona.collections.Long2LongHashMap;
 
 /**
- * Collects buffers with their tags and hands them out by tablespace, relation, fork and block, so that files are written from front to
- * back. Two sorts of plain longs: first the relation forks, then the blocks of each. The arrays are kept for the next checkpoint unless
- * they have become large. (PostgreSQL: CkptSortItem, ckpt_buforder_comparator.)
+ * Collects buffers with their tags and hands them out by tablespace, relation, fork and block, so
+ * that files are written from front to back. Two sorts of plain longs: first the relation forks,
+ * then the blocks of each. The arrays are kept for the next checkpoint unless they have become
+ * large. (PostgreSQL: CkptSortItem, ckpt_buforder_comparator.)
  */
 final class WriteOrder {
     private static final int KEEP = 1 << 17;
@@ -16,7 +17,10 @@ final class WriteOrder {
     private int[] tablespaces = new int[4];
     private int tablespaceCount;
 
-    /** Tablespace, relation, fork of the i-th buffer as first packed: the tablespace is its place in {@link #tablespaces}. */
+    /**
+     * Tablespace, relation, fork of the i-th buffer as first packed: the tablespace is its place in
+     * {@link #tablespaces}.
+     */
     private long[] groups = new long[1024];
 
     /** Block and buffer of the i-th buffer. */

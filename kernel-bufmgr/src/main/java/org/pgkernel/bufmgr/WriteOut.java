@@ -4,7 +4,10 @@ import static org.pgkernel.bufmgr.BufferState.*;
 
 import org.pgkernel.smgr.SmgrRelation;
 
-/** Writes many dirty buffers: of the pool, of a database, of a relation. Finds them in the dirty bitmap. (PostgreSQL: BufferSync and others.) */
+/**
+ * Writes many dirty buffers: of the pool, of a database, of a relation. Finds them in the dirty
+ * bitmap. (PostgreSQL: BufferSync and others.)
+ */
 final class WriteOut {
     private final BufferDescriptors descriptors;
     private final DirtyBitmap dirty;
@@ -30,8 +33,8 @@ final class WriteOut {
     }
 
     /**
-     * Writes every buffer that is dirty at the beginning, sorted. Buffers that become dirty meanwhile are the next checkpoint's. One
-     * caller at a time. Stops at the first failure.
+     * Writes every buffer that is dirty at the beginning, sorted. Buffers that become dirty
+     * meanwhile are the next checkpoint's. One caller at a time. Stops at the first failure.
      *
      * @return buffers written by this call
      */
@@ -101,7 +104,10 @@ final class WriteOut {
         }
     }
 
-    /** Writes a buffer whose header the caller has locked, and which is unlocked on return. @return false when it was not dirty */
+    /**
+     * Writes a buffer whose header the caller has locked, and which is unlocked on return. @return
+     * false when it was not dirty
+     */
     private boolean writeLocked(int buffer, int state) {
         if (!has(state, VALID | DIRTY)) {
             descriptors.unlockHeader(buffer, state);

@@ -16,8 +16,7 @@ class AdaptiveDropTest {
     private static final int NBUFFERS = 1 << 20;
     private static final int FILLED = 15_000;
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     private static DropDecision only(PoolFixture f) {
         List<DropDecision> decisions = f.pool.dropStatistics().decisions();
@@ -66,7 +65,8 @@ class AdaptiveDropTest {
     }
 
     @Test
-    @DisplayName("A relation that nobody has touched, such as a never-written TOAST heap: nothing is looked at")
+    @DisplayName(
+            "A relation that nobody has touched, such as a never-written TOAST heap: nothing is looked at")
     void whatIsNotResidentCostsNothing() {
         try (PoolFixture f = open(true)) {
             f.create(1, ForkNumber.MAIN, 3);
@@ -121,7 +121,9 @@ class AdaptiveDropTest {
             assertEquals(DropReason.COUNT_NOT_REACHED, far.reason());
             assertEquals(1, far.buffersDropped());
             assertTrue(far.bytesScanned() <= 2 * 200, "scans buffers in use only: " + far);
-            assertTrue(far.toString().startsWith("relations: fingerprint scan (count not reached), "), far.toString());
+            assertTrue(
+                    far.toString().startsWith("relations: fingerprint scan (count not reached), "),
+                    far.toString());
             assertEquals(0, PoolInspection.descriptors(f.pool).size());
         }
     }
@@ -137,7 +139,8 @@ class AdaptiveDropTest {
             f.pool.dropRelationForks(r, main, new int[] {37}, 1);
             assertEquals(1, f.pool.dropStatistics().nothingResident, "nothing past the end");
             f.pool.dropRelationForks(r, main, new int[] {35}, 1);
-            assertEquals(5, f.pool.dropStatistics().probes, "up to the lowered end, not to the old one");
+            assertEquals(
+                    5, f.pool.dropStatistics().probes, "up to the lowered end, not to the old one");
             assertEquals(FILLED + 35, PoolInspection.descriptors(f.pool).size());
             PoolInspection.check(f.pool);
         }
@@ -169,7 +172,9 @@ class AdaptiveDropTest {
         for (int divisor : new int[] {1, 32, 128}) {
             try (PoolFixture f = new PoolFixture(directory.resolve("" + divisor), true)) {
                 f.pool(
-                        BufferPoolOptions.of(1024).withStrategy(DropStrategy.LOOKUP).withLookupDivisor(divisor),
+                        BufferPoolOptions.of(1024)
+                                .withStrategy(DropStrategy.LOOKUP)
+                                .withLookupDivisor(divisor),
                         new DropParts());
                 f.create(1, ForkNumber.MAIN, 1024 / divisor < 100 ? 1024 / divisor - 1 : 100);
                 drop(f, 1);
@@ -184,7 +189,10 @@ class AdaptiveDropTest {
         }
     }
 
-    /** The scan is cheap while few buffers are in use: fills some with another relation's pages, of another database. */
+    /**
+     * The scan is cheap while few buffers are in use: fills some with another relation's pages, of
+     * another database.
+     */
     private static PoolFixture fill(PoolFixture f) {
         SmgrRelation other = f.smgr.open(PoolFixture.SPC, 99, 99);
         for (int i = 0; i < FILLED; i++) {

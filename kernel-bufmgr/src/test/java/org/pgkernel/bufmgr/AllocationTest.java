@@ -14,25 +14,27 @@ import org.pgkernel.smgr.SmgrRelation;
 class AllocationTest {
     private static final int ROUNDS = 20_000;
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     @Test
     void hitsLocksAndMarksAllocateNothing() {
-        try (PoolFixture f = new PoolFixture(directory, true).pool(256, true, DropStrategy.LOOKUP)) {
+        try (PoolFixture f =
+                new PoolFixture(directory, true).pool(256, true, DropStrategy.LOOKUP)) {
             SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);
-            assertAllocatesNothing("hit", () -> {
-                for (int i = 0; i < ROUNDS; i++) {
-                    int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
-                    f.pool.lockExclusive(b);
-                    f.pool.markDirty(b);
-                    f.pool.unlock(b);
-                    f.pool.lockShared(b);
-                    f.pool.markDirtyHint(b);
-                    f.pool.unlock(b);
-                    f.pool.release(b);
-                }
-            });
+            assertAllocatesNothing(
+                    "hit",
+                    () -> {
+                        for (int i = 0; i < ROUNDS; i++) {
+                            int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
+                            f.pool.lockExclusive(b);
+                            f.pool.markDirty(b);
+                            f.pool.unlock(b);
+                            f.pool.lockShared(b);
+                            f.pool.markDirtyHint(b);
+                            f.pool.unlock(b);
+                            f.pool.release(b);
+                        }
+                    });
         }
     }
 
@@ -40,37 +42,51 @@ class AllocationTest {
     void missesEvictionsAndWritesAllocateNothingOfThePoolsOwn() {
         try (PoolFixture f = new PoolFixture(directory, true).pool(16, true, DropStrategy.LOOKUP)) {
             SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);
-            // Nothing of the pool's own. A system call may cost a 40-byte view of its errno, if the compiler does not inline it away.
+            // Nothing of the pool's own. A system call may cost a 40-byte view of its errno, if the
+            // compiler does not inline it away.
             long systemCalls = 2L * ROUNDS / 4;
-            assertAllocatesAtMost(systemCalls * 40 + 256, "miss with a dirty victim", () -> {
-                for (int i = 0; i < ROUNDS / 4; i++) {
-                    int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
-                    f.pool.lockExclusive(b);
-                    f.pool.markDirty(b);
-                    f.pool.unlock(b);
-                    f.pool.release(b);
-                }
-            });
+            assertAllocatesAtMost(
+                    systemCalls * 40 + 256,
+                    "miss with a dirty victim",
+                    () -> {
+                        for (int i = 0; i < ROUNDS / 4; i++) {
+                            int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
+                            f.pool.lockExclusive(b);
+                            f.pool.markDirty(b);
+                            f.pool.unlock(b);
+                            f.pool.release(b);
+                        }
+                    });
         }
     }
 
     @Test
     void dropsAllocateNothing() {
         for (DropStrategy strategy : DropStrategy.values()) {
-            try (PoolFixture f = new PoolFixture(directory.resolve(strategy.name()), true).pool(4096, true, strategy)) {
+            try (PoolFixture f =
+                    new PoolFixture(directory.resolve(strategy.name()), true)
+                            .pool(4096, true, strategy)) {
                 SmgrRelation[] relations = new SmgrRelation[30];
                 for (int i = 0; i < relations.length; i++) {
                     relations[i] = f.create(i + 1, ForkNumber.MAIN, 2);
                 }
                 ForkNumber[] forks = {ForkNumber.MAIN};
                 int[] first = {1};
-                assertAllocatesAtMost(500 * 40 + 256, "drop by " + strategy, () -> {
-                    for (int i = 0; i < 500; i++) {
-                        f.pool.dropRelationForks(relations[i % 30], forks, first, 1);
-                        f.pool.dropRelations(relations, 30);
-                        f.pool.release(f.pool.read(relations[i % 30], ForkNumber.MAIN, 0, ReadMode.NORMAL));
-                    }
-                });
+                assertAllocatesAtMost(
+                        500 * 40 + 256,
+                        "drop by " + strategy,
+                        () -> {
+                            for (int i = 0; i < 500; i++) {
+                                f.pool.dropRelationForks(relations[i % 30], forks, first, 1);
+                                f.pool.dropRelations(relations, 30);
+                                f.pool.release(
+                                        f.pool.read(
+                                                relations[i % 30],
+                                                ForkNumber.MAIN,
+                                                0,
+                                                ReadMode.NORMAL));
+                            }
+                        });
             }
         }
     }

@@ -2,7 +2,6 @@ package org.pgkernel.bufmgr;
 
 import static org.junit.jupiter.api.Assertions.*;
 
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -22,9 +21,10 @@ import org.pgkernel.base.error.NoFreeBufferException;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Relations, truncations and databases are dropped while other threads read, change, write and evict pages of other relations in the
- * same, too small pool: after each drop nothing of its victims is left, and at the end nothing of the others was lost, and what the strategy
- * keeps is what is there.
+ * Relations, truncations and databases are dropped while other threads read, change, write and
+ * evict pages of other relations in the same, too small pool: after each drop nothing of its
+ * victims is left, and at the end nothing of the others was lost, and what the strategy keeps is
+ * what is there.
  */
 class DropBesideOthersProperties {
     private static final int WORKERS = 3;
@@ -38,7 +38,9 @@ class DropBesideOthersProperties {
 
     @Property(tries = 14, edgeCases = EdgeCasesMode.NONE)
     void dropsLeaveNothingAndTakeNothingElse(
-            @ForAll DropStrategy strategy, @ForAll @IntRange(min = 24, max = 150) int nbuffers, @ForAll long seed)
+            @ForAll DropStrategy strategy,
+            @ForAll @IntRange(min = 24, max = 150) int nbuffers,
+            @ForAll long seed)
             throws Exception {
         Path directory = Files.createTempDirectory("beside");
         BufferPoolOptions options = BufferPoolOptions.of(nbuffers).withStrategy(strategy);
@@ -56,18 +58,25 @@ class DropBesideOthersProperties {
         failure.set(null);
         operations.set(0);
         AtomicIntegerArray counts = new AtomicIntegerArray(2 * BLOCKS);
-        SmgrRelation[] relations = {f.create(1, ForkNumber.MAIN, BLOCKS), f.create(2, ForkNumber.MAIN, BLOCKS)};
+        SmgrRelation[] relations = {
+            f.create(1, ForkNumber.MAIN, BLOCKS), f.create(2, ForkNumber.MAIN, BLOCKS)
+        };
         List<Thread> threads = new ArrayList<>();
         for (int t = 0; t < WORKERS; t++) {
             long mine = seed + t;
-            threads.add(new Thread(() -> guarded(() -> work(f, relations, counts, new Random(mine)))));
+            threads.add(
+                    new Thread(() -> guarded(() -> work(f, relations, counts, new Random(mine)))));
         }
-        threads.add(new Thread(() -> guarded(() -> {
-            while (!stop) {
-                f.pool.flushAll();
-                Thread.yield();
-            }
-        })));
+        threads.add(
+                new Thread(
+                        () ->
+                                guarded(
+                                        () -> {
+                                            while (!stop) {
+                                                f.pool.flushAll();
+                                                Thread.yield();
+                                            }
+                                        })));
         threads.forEach(Thread::start);
         guarded(() -> drops(f, new Random(~seed)));
         stop = true;
@@ -82,7 +91,9 @@ class DropBesideOthersProperties {
         PoolInspection.check(f.pool);
         assertEquals(0, f.pool.pinnedBuffers());
         for (int i = 0; i < 2 * BLOCKS; i++) {
-            assertEquals(counts.get(i), f.readVersion(relations[i / BLOCKS], ForkNumber.MAIN, i % BLOCKS));
+            assertEquals(
+                    counts.get(i),
+                    f.readVersion(relations[i / BLOCKS], ForkNumber.MAIN, i % BLOCKS));
         }
     }
 
@@ -95,19 +106,27 @@ class DropBesideOthersProperties {
         }
     }
 
-    private void work(PoolFixture f, SmgrRelation[] relations, AtomicIntegerArray counts, Random random) {
+    private void work(
+            PoolFixture f, SmgrRelation[] relations, AtomicIntegerArray counts, Random random) {
         UnsafeBuffer page = new UnsafeBuffer(0L, 0);
         while (!stop) {
             int i = random.nextInt(2 * BLOCKS);
             int b;
             try {
-                b = f.pool.read(relations[i / BLOCKS], ForkNumber.MAIN, i % BLOCKS, ReadMode.NORMAL);
+                b =
+                        f.pool.read(
+                                relations[i / BLOCKS],
+                                ForkNumber.MAIN,
+                                i % BLOCKS,
+                                ReadMode.NORMAL);
             } catch (NoFreeBufferException e) {
                 continue;
             }
             f.pool.lockExclusive(b);
             f.pool.wrap(b, page);
-            if (page.getInt(4096) != i / BLOCKS + 1 || page.getInt(4100) != i % BLOCKS || page.getInt(4104) != counts.get(i)) {
+            if (page.getInt(4096) != i / BLOCKS + 1
+                    || page.getInt(4100) != i % BLOCKS
+                    || page.getInt(4104) != counts.get(i)) {
                 throw new AssertionError("page " + i + " is not what was written");
             }
             if (random.nextBoolean()) {
@@ -120,7 +139,10 @@ class DropBesideOthersProperties {
         }
     }
 
-    /** Each round: one relation in a database of its own, of two forks, some pages evicted by the others by the time it is dropped. */
+    /**
+     * Each round: one relation in a database of its own, of two forks, some pages evicted by the
+     * others by the time it is dropped.
+     */
     private void drops(PoolFixture f, Random random) {
         ForkNumber[] forks = {ForkNumber.MAIN, ForkNumber.FSM};
         for (int round = 0; round < ROUNDS && !stop; round++) {
@@ -162,9 +184,10 @@ class DropBesideOthersProperties {
         BufferDescriptors d = f.pool.descriptors;
         for (int buffer = 0; buffer < f.pool.nbuffers(); buffer++) {
             int state = d.lockHeader(buffer);
-            boolean left = (state & BufferState.TAG_VALID) != 0
-                    && d.isOfRelation(buffer, r.spcOid(), r.dbOid(), r.relNumber())
-                    && Integer.compareUnsigned(d.block(buffer), first[d.fork(buffer)]) >= 0;
+            boolean left =
+                    (state & BufferState.TAG_VALID) != 0
+                            && d.isOfRelation(buffer, r.spcOid(), r.dbOid(), r.relNumber())
+                            && Integer.compareUnsigned(d.block(buffer), first[d.fork(buffer)]) >= 0;
             d.unlockHeader(buffer, state);
             assertFalse(left, "left of a dropped relation");
         }

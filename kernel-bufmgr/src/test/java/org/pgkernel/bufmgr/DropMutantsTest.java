@@ -17,8 +17,8 @@ import org.pgkernel.smgr.SizePolicy;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Strategies with a fault each: the check of {@link DropStrategyProperties} finds every one of them, by what the drops left or took, not
- * by looking at the strategy's own bookkeeping.
+ * Strategies with a fault each: the check of {@link DropStrategyProperties} finds every one of
+ * them, by what the drops left or took, not by looking at the strategy's own bookkeeping.
  */
 @Timeout(120)
 class DropMutantsTest {
@@ -83,22 +83,30 @@ class DropMutantsTest {
         }
     }
 
-    /** A fault that is only visible when a list or a count itself is inspected is caught by that: BUF-9 to BUF-12. */
+    /**
+     * A fault that is only visible when a list or a count itself is inspected is caught by that:
+     * BUF-9 to BUF-12.
+     */
     @Test
     void everyStrategyHasMutants() {
         for (DropStrategy strategy : DropStrategy.values()) {
-            long mutants = Arrays.stream(Mutant.values()).filter(m -> m.strategy == strategy).count();
+            long mutants =
+                    Arrays.stream(Mutant.values()).filter(m -> m.strategy == strategy).count();
             if (mutants < 3) {
                 fail(strategy + " has " + mutants + " mutants");
             }
         }
     }
 
-    /** @return what the check found, or null */
-    private static Throwable run(DropStrategy strategy, DropParts parts, int seed) throws IOException {
+    /**
+     * @return what the check found, or null
+     */
+    private static Throwable run(DropStrategy strategy, DropParts parts, int seed)
+            throws IOException {
         Path directory = Files.createTempDirectory("mutant");
         int[] pools = {64, 256, 1024, 4096};
-        BufferPoolOptions options = BufferPoolOptions.of(pools[seed % pools.length]).withStrategy(strategy);
+        BufferPoolOptions options =
+                BufferPoolOptions.of(pools[seed % pools.length]).withStrategy(strategy);
         SizePolicy policy = SizePolicy.values()[seed / 4 % 2];
         try (DropRun run = new DropRun(directory, options, policy, parts)) {
             run.inspectTracker = false;
@@ -148,11 +156,24 @@ class DropMutantsTest {
                 ClockSweep sweep) {
             FullScanDropper scan = new FullScanDropper(descriptors, allocator, options.nbuffers());
             return switch (options.strategy()) {
-                case FULL_SCAN -> new FaultyScan(descriptors, allocator, options.nbuffers(), mutant);
-                case LOOKUP -> new FaultyLookup(allocator, options.nbuffers() / options.lookupDivisor(), scan, mutant);
-                case DLIST -> new FaultyWalk(descriptors, allocator, (BufferLists) tracker, scan, mutant);
-                case ADAPTIVE -> new FaultyAdaptive(
-                        descriptors, allocator, sweep, (ResidentForks) tracker, options.nbuffers(), mutant);
+                case FULL_SCAN ->
+                        new FaultyScan(descriptors, allocator, options.nbuffers(), mutant);
+                case LOOKUP ->
+                        new FaultyLookup(
+                                allocator,
+                                options.nbuffers() / options.lookupDivisor(),
+                                scan,
+                                mutant);
+                case DLIST ->
+                        new FaultyWalk(descriptors, allocator, (BufferLists) tracker, scan, mutant);
+                case ADAPTIVE ->
+                        new FaultyAdaptive(
+                                descriptors,
+                                allocator,
+                                sweep,
+                                (ResidentForks) tracker,
+                                options.nbuffers(),
+                                mutant);
             };
         }
     }
@@ -161,7 +182,11 @@ class DropMutantsTest {
         private final Mutant mutant;
         private final BufferDescriptors descriptors;
 
-        FaultyScan(BufferDescriptors descriptors, BufferAllocator allocator, int nbuffers, Mutant mutant) {
+        FaultyScan(
+                BufferDescriptors descriptors,
+                BufferAllocator allocator,
+                int nbuffers,
+                Mutant mutant) {
             super(descriptors, allocator, nbuffers);
             this.mutant = mutant;
             this.descriptors = descriptors;
@@ -170,17 +195,24 @@ class DropMutantsTest {
         @Override
         boolean isFrom(int buffer, ForkNumber[] forks, int[] firstBlocks, int count) {
             return switch (mutant) {
-                case SCAN_STARTS_ONE_BLOCK_LATE -> super.isFrom(buffer, forks, plus(firstBlocks, count, 1), count);
-                case SCAN_FORGETS_A_FORK -> super.isFrom(buffer, forks, firstBlocks, Math.max(1, count - 1));
-                case SCAN_FORGETS_THE_FIRST_BUFFER -> buffer != 0 && super.isFrom(buffer, forks, firstBlocks, count);
-                case SCAN_IGNORES_THE_FIRST_BLOCK -> super.isFrom(buffer, forks, new int[count], count);
+                case SCAN_STARTS_ONE_BLOCK_LATE ->
+                        super.isFrom(buffer, forks, plus(firstBlocks, count, 1), count);
+                case SCAN_FORGETS_A_FORK ->
+                        super.isFrom(buffer, forks, firstBlocks, Math.max(1, count - 1));
+                case SCAN_FORGETS_THE_FIRST_BUFFER ->
+                        buffer != 0 && super.isFrom(buffer, forks, firstBlocks, count);
+                case SCAN_IGNORES_THE_FIRST_BLOCK ->
+                        super.isFrom(buffer, forks, new int[count], count);
                 default -> super.isFrom(buffer, forks, firstBlocks, count);
             };
         }
 
         @Override
         public int dropRelations(SmgrRelation[] relations, int count, DropWork work) {
-            int dropped = mutant == Mutant.SCAN_FORGETS_THE_LAST_RELATION && count > 1 ? count - 1 : count;
+            int dropped =
+                    mutant == Mutant.SCAN_FORGETS_THE_LAST_RELATION && count > 1
+                            ? count - 1
+                            : count;
             return super.dropRelations(relations, dropped, work);
         }
     }
@@ -188,7 +220,8 @@ class DropMutantsTest {
     private static final class FaultyLookup extends LookupDropper {
         private final Mutant mutant;
 
-        FaultyLookup(BufferAllocator allocator, long threshold, FullScanDropper scan, Mutant mutant) {
+        FaultyLookup(
+                BufferAllocator allocator, long threshold, FullScanDropper scan, Mutant mutant) {
             super(allocator, threshold, scan);
             this.mutant = mutant;
         }
@@ -197,11 +230,14 @@ class DropMutantsTest {
         int blocks(SmgrRelation relation, ForkNumber fork) {
             int blocks = super.blocks(relation, fork);
             return switch (mutant) {
-                case LOOKUP_STOPS_ONE_BLOCK_EARLY -> blocks == UNKNOWN || blocks == 0 ? blocks : blocks - 1;
+                case LOOKUP_STOPS_ONE_BLOCK_EARLY ->
+                        blocks == UNKNOWN || blocks == 0 ? blocks : blocks - 1;
                 case LOOKUP_TAKES_UNKNOWN_FOR_EMPTY -> blocks == UNKNOWN ? 0 : blocks;
                 case LOOKUP_TRUSTS_A_STALE_SIZE -> {
                     long size = relation.rememberedSize(fork);
-                    yield blocks == UNKNOWN && ForkSize.isKnown(size) ? ForkSize.blocks(size) : blocks;
+                    yield blocks == UNKNOWN && ForkSize.isKnown(size)
+                            ? ForkSize.blocks(size)
+                            : blocks;
                 }
                 case LOOKUP_FORGETS_A_FORK -> fork == ForkNumber.FSM ? 0 : blocks;
                 default -> blocks;
@@ -232,7 +268,8 @@ class DropMutantsTest {
 
         @Override
         public void unmapped(int buffer, int spc, int db, int rel, int fork) {
-            if (mutant == Mutant.LIST_NODE_NOT_UNLINKED && buffer % 3 == 0 || mutant == Mutant.LIST_FORGETS_A_FORK && fork == 1) {
+            if (mutant == Mutant.LIST_NODE_NOT_UNLINKED && buffer % 3 == 0
+                    || mutant == Mutant.LIST_FORGETS_A_FORK && fork == 1) {
                 return;
             }
             super.unmapped(buffer, spc, db, rel, fork);
@@ -248,18 +285,29 @@ class DropMutantsTest {
     private static final class FaultyWalk extends ListDropper {
         private final Mutant mutant;
 
-        FaultyWalk(BufferDescriptors descriptors, BufferAllocator allocator, BufferLists lists, FullScanDropper scan, Mutant mutant) {
+        FaultyWalk(
+                BufferDescriptors descriptors,
+                BufferAllocator allocator,
+                BufferLists lists,
+                FullScanDropper scan,
+                Mutant mutant) {
             super(descriptors, allocator, lists, scan);
             this.mutant = mutant;
         }
 
         @Override
-        public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
-            int[] first = switch (mutant) {
-                case LIST_WALK_STARTS_ONE_BLOCK_LATE -> plus(firstBlocks, count, 1);
-                case LIST_WALK_IGNORES_THE_FIRST_BLOCK -> new int[count];
-                default -> firstBlocks;
-            };
+        public int dropForks(
+                SmgrRelation relation,
+                ForkNumber[] forks,
+                int[] firstBlocks,
+                int count,
+                DropWork work) {
+            int[] first =
+                    switch (mutant) {
+                        case LIST_WALK_STARTS_ONE_BLOCK_LATE -> plus(firstBlocks, count, 1);
+                        case LIST_WALK_IGNORES_THE_FIRST_BLOCK -> new int[count];
+                        default -> firstBlocks;
+                    };
             return super.dropForks(relation, forks, first, count, work);
         }
     }
@@ -296,7 +344,8 @@ class DropMutantsTest {
 
         @Override
         void lowerEnd(int spc, int db, int rel, int fork, int end) {
-            super.lowerEnd(spc, db, rel, fork, mutant == Mutant.END_LOWERED_TOO_FAR ? end - 1 : end);
+            super.lowerEnd(
+                    spc, db, rel, fork, mutant == Mutant.END_LOWERED_TOO_FAR ? end - 1 : end);
         }
 
         @Override
@@ -328,12 +377,18 @@ class DropMutantsTest {
         }
 
         @Override
-        public int dropForks(SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count, DropWork work) {
-            int[] first = switch (mutant) {
-                case TRUNCATION_STARTS_ONE_BLOCK_LATE -> plus(firstBlocks, count, 1);
-                case TRUNCATION_IGNORES_THE_FIRST_BLOCK -> new int[count];
-                default -> firstBlocks;
-            };
+        public int dropForks(
+                SmgrRelation relation,
+                ForkNumber[] forks,
+                int[] firstBlocks,
+                int count,
+                DropWork work) {
+            int[] first =
+                    switch (mutant) {
+                        case TRUNCATION_STARTS_ONE_BLOCK_LATE -> plus(firstBlocks, count, 1);
+                        case TRUNCATION_IGNORES_THE_FIRST_BLOCK -> new int[count];
+                        default -> firstBlocks;
+                    };
             return super.dropForks(relation, forks, first, count, work);
         }
     }

@@ -21,14 +21,16 @@ import java.util.stream.Stream;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
-import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.smgr.SizePolicy;
 import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
 import org.pgkernel.smgr.SyncRequests;
 
-/** A pool with its files under one strategy, and a model of what both should hold: what {@link DropStep}s do to them. */
+/**
+ * A pool with its files under one strategy, and a model of what both should hold: what {@link
+ * DropStep}s do to them.
+ */
 final class DropRun implements AutoCloseable {
     private static final int OTHER_DB = 6;
 
@@ -55,7 +57,10 @@ final class DropRun implements AutoCloseable {
         f = new PoolFixture(directory, true, policy).pool(options, parts);
     }
 
-    /** True once more pages were wanted than there are buffers: then it is up to the clock which are there. */
+    /**
+     * True once more pages were wanted than there are buffers: then it is up to the clock which are
+     * there.
+     */
     boolean evicting() {
         return evicting;
     }
@@ -64,12 +69,18 @@ final class DropRun implements AutoCloseable {
         return f.smgr.open(PoolFixture.SPC, db(r), number(r));
     }
 
-    /** The last relation is of another database, the two before have the same number in different tablespaces' databases. */
+    /**
+     * The last relation is of another database, the two before have the same number in different
+     * tablespaces' databases.
+     */
     private static int db(int r) {
         return r == DropStep.RELATIONS - 1 ? OTHER_DB : PoolFixture.DB;
     }
 
-    /** A dropped relation comes back under another number, as it would. Relation 0 and the last share theirs at first. */
+    /**
+     * A dropped relation comes back under another number, as it would. Relation 0 and the last
+     * share theirs at first.
+     */
     private int number(int r) {
         return 1000 * (r % (DropStep.RELATIONS - 1) + 1) + incarnation[r];
     }
@@ -120,7 +131,11 @@ final class DropRun implements AutoCloseable {
             case FLUSH -> f.pool.flushAll();
             case TRUNCATE -> truncate(step, relation(r));
             case DROP -> drop(r);
-            case DROP_BATCH -> drop(r, (r + 1 + step.number() % (DropStep.RELATIONS - 1)) % DropStep.RELATIONS);
+            case DROP_BATCH ->
+                    drop(
+                            r,
+                            (r + 1 + step.number() % (DropStep.RELATIONS - 1))
+                                    % DropStep.RELATIONS);
             case FORGET_SIZES -> relation(r).forgetSizes();
             case RECOVERY -> {
                 inRecovery = !inRecovery;
@@ -138,7 +153,11 @@ final class DropRun implements AutoCloseable {
                     extendBehindOurBack(r, step.fork(), blocks);
                 }
             }
-            case GHOST -> ghost(r, step.fork(), 0xFFFFFFFE - step.number() * (step.number() % 3 == 0 ? 1 : 50_000_000));
+            case GHOST ->
+                    ghost(
+                            r,
+                            step.fork(),
+                            0xFFFFFFFE - step.number() * (step.number() % 3 == 0 ? 1 : 50_000_000));
         }
     }
 
@@ -163,7 +182,8 @@ final class DropRun implements AutoCloseable {
         }
     }
 
-    private void change(DropStep step, SmgrRelation relation, ForkNumber fork, List<Integer> blocks) {
+    private void change(
+            DropStep step, SmgrRelation relation, ForkNumber fork, List<Integer> blocks) {
         int block = step.number() % blocks.size();
         blocks.set(block, ++version);
         nowResident(key(step.relation(), step.fork()), block);
@@ -197,8 +217,14 @@ final class DropRun implements AutoCloseable {
             blocks.subList(first[i], blocks.size()).clear();
             int from = first[i];
             String pages = key(step.relation(), forks[i].ordinal()) + "#";
-            resident.removeIf(page -> page.startsWith(pages)
-                    && Integer.compareUnsigned(Integer.parseInt(page.substring(pages.length())), from) >= 0);
+            resident.removeIf(
+                    page ->
+                            page.startsWith(pages)
+                                    && Integer.compareUnsigned(
+                                                    Integer.parseInt(
+                                                            page.substring(pages.length())),
+                                                    from)
+                                            >= 0);
         }
     }
 
@@ -223,7 +249,9 @@ final class DropRun implements AutoCloseable {
     private void evictAll(int fork, int keepFirst, int keepLast) {
         for (int r = 0; r < DropStep.RELATIONS; r++) {
             List<Integer> blocks = blocks(r, fork);
-            for (int block = keepFirst; blocks != null && block < blocks.size() - keepLast; block++) {
+            for (int block = keepFirst;
+                    blocks != null && block < blocks.size() - keepLast;
+                    block++) {
                 evict(r, fork, block);
             }
         }
@@ -232,7 +260,9 @@ final class DropRun implements AutoCloseable {
     /** As the clock would do it, but this page now. */
     private void evict(int r, int fork, int block) {
         SmgrRelation relation = relation(r);
-        int b = f.pool.allocator.probe(relation.spcOid(), relation.dbOid(), relation.relNumber(), fork, block);
+        int b =
+                f.pool.allocator.probe(
+                        relation.spcOid(), relation.dbOid(), relation.relNumber(), fork, block);
         if (b < 0) {
             return;
         }
@@ -249,8 +279,13 @@ final class DropRun implements AutoCloseable {
         PosixDisk disk = new PosixDisk();
         SyncRequests syncs = new SyncRequests(disk, f.directory.toString());
         try (Arena arena = Arena.ofConfined();
-                StorageManager other = new StorageManager(
-                        disk, f.directory.toString(), StorageManager.SEGMENT_BLOCKS, SizePolicy.RECOVERY_ONLY, syncs)) {
+                StorageManager other =
+                        new StorageManager(
+                                disk,
+                                f.directory.toString(),
+                                StorageManager.SEGMENT_BLOCKS,
+                                SizePolicy.RECOVERY_ONLY,
+                                syncs)) {
             MemorySegment page = arena.allocate(Page.SIZE, 4096);
             UnsafeBuffer view = new UnsafeBuffer(page.address(), Page.SIZE);
             Page.init(view, 0);
@@ -260,7 +295,8 @@ final class DropRun implements AutoCloseable {
             if (f.pool.checksums()) {
                 Page.setChecksum(view, org.pgkernel.base.PageChecksum.compute(view, blocks.size()));
             }
-            other.open(PoolFixture.SPC, db(r), number(r)).extend(ForkNumber.of(fork), blocks.size(), page.address(), true);
+            other.open(PoolFixture.SPC, db(r), number(r))
+                    .extend(ForkNumber.of(fork), blocks.size(), page.address(), true);
         }
         blocks.add(version);
         int block = blocks.size() - 1;
@@ -284,13 +320,25 @@ final class DropRun implements AutoCloseable {
     Set<PoolInspection.Descriptor> pages() {
         Set<PoolInspection.Descriptor> pages = new HashSet<>();
         for (PoolInspection.Descriptor d : descriptors()) {
-            pages.add(new PoolInspection.Descriptor(
-                    -1, d.relation(), d.fork(), d.block(), d.refcount(), d.usageCount(), d.valid(), d.dirty(), d.ioError()));
+            pages.add(
+                    new PoolInspection.Descriptor(
+                            -1,
+                            d.relation(),
+                            d.fork(),
+                            d.block(),
+                            d.refcount(),
+                            d.usageCount(),
+                            d.valid(),
+                            d.dirty(),
+                            d.ioError()));
         }
         return pages;
     }
 
-    /** Brute force: every descriptor is of a page that is there; a clean page is the file's, a dirty one the model's; none is missing. */
+    /**
+     * Brute force: every descriptor is of a page that is there; a clean page is the file's, a dirty
+     * one the model's; none is missing.
+     */
     void check() {
         if (inspectTracker) {
             PoolInspection.check(f.pool);
@@ -302,7 +350,9 @@ final class DropRun implements AutoCloseable {
         for (PoolInspection.Descriptor d : descriptors()) {
             String key = d.relation().dbOid() + "/" + d.relation().relNumber() + "." + d.fork();
             assertTrue(found.add(key + "#" + d.block()));
-            assertTrue(resident.contains(key + "#" + d.block()), () -> "left of a dropped relation: " + d);
+            assertTrue(
+                    resident.contains(key + "#" + d.block()),
+                    () -> "left of a dropped relation: " + d);
             assertTrue(d.valid(), () -> "not valid: " + d);
             if (d.block() < 0 || model.get(key) == null) {
                 assertTrue(d.block() < 0 && !d.dirty(), () -> "left of a dropped relation: " + d);
@@ -338,7 +388,9 @@ final class DropRun implements AutoCloseable {
         assertEquals(0, f.pool.flushAll());
         for (Map.Entry<String, List<Integer>> e : model.entrySet()) {
             for (int block = 0; block < e.getValue().size(); block++) {
-                assertEquals(e.getValue().get(block), f.versionOnDisk(relationOf(e.getKey()), forkOf(e.getKey()), block));
+                assertEquals(
+                        e.getValue().get(block),
+                        f.versionOnDisk(relationOf(e.getKey()), forkOf(e.getKey()), block));
             }
         }
     }

@@ -38,7 +38,10 @@ record DropStep(Kind kind, int relation, int fork, int number) {
         EVICT_TAIL(4),
         /** Evicts all pages of a fork, of every relation, but the last. */
         EVICT_BUT_LAST(5),
-        /** Outside recovery: another process extends the file, so that remembered sizes are too small. */
+        /**
+         * Outside recovery: another process extends the file, so that remembered sizes are too
+         * small.
+         */
         STALE_SIZE(1),
         /** A clean page far past the file's end, up to block 2^32 - 2. */
         GHOST(2);
@@ -50,7 +53,9 @@ record DropStep(Kind kind, int relation, int fork, int number) {
         }
     }
 
-    /** @param ghosts pages past the end too */
+    /**
+     * @param ghosts pages past the end too
+     */
     static Arbitrary<List<DropStep>> arbitrary(boolean ghosts) {
         List<Tuple.Tuple2<Integer, Arbitrary<Kind>>> frequencies = new ArrayList<>();
         for (Kind kind : Kind.values()) {
@@ -62,7 +67,9 @@ record DropStep(Kind kind, int relation, int fork, int number) {
                         Arbitraries.frequencyOf(frequencies),
                         Arbitraries.integers().between(0, RELATIONS - 1),
                         Arbitraries.of(MOSTLY_MAIN),
-                        Arbitraries.integers().between(0, MAX_NUMBER).withDistribution(RandomDistribution.uniform()))
+                        Arbitraries.integers()
+                                .between(0, MAX_NUMBER)
+                                .withDistribution(RandomDistribution.uniform()))
                 .as(DropStep::new)
                 .list()
                 .ofMinSize(1)
@@ -81,11 +88,12 @@ record DropStep(Kind kind, int relation, int fork, int number) {
         }
         List<DropStep> steps = new ArrayList<>();
         for (int i = 0; i < 60; i++) {
-            steps.add(new DropStep(
-                    bag.get(random.nextInt(bag.size())),
-                    random.nextInt(RELATIONS),
-                    MOSTLY_MAIN[random.nextInt(MOSTLY_MAIN.length)],
-                    random.nextInt(MAX_NUMBER + 1)));
+            steps.add(
+                    new DropStep(
+                            bag.get(random.nextInt(bag.size())),
+                            random.nextInt(RELATIONS),
+                            MOSTLY_MAIN[random.nextInt(MOSTLY_MAIN.length)],
+                            random.nextInt(MAX_NUMBER + 1)));
         }
         return steps;
     }

@@ -17,12 +17,14 @@ import net.jqwik.api.statistics.Statistics;
 import org.pgkernel.smgr.SizePolicy;
 
 /**
- * Whatever sequence of reads, changes, extensions, evictions, truncations, drops and checkpoints a pool has seen, in recovery and
- * outside, with sizes known, stale and unknown: under every strategy it holds the same pages in the same state as under FULL_SCAN (in
- * other buffers, as they are freed in another order), the files are the same bytes, and all are what a model without a pool says:
- * no page of a victim is left, no other page is lost, every change is there.
+ * Whatever sequence of reads, changes, extensions, evictions, truncations, drops and checkpoints a
+ * pool has seen, in recovery and outside, with sizes known, stale and unknown: under every strategy
+ * it holds the same pages in the same state as under FULL_SCAN (in other buffers, as they are freed
+ * in another order), the files are the same bytes, and all are what a model without a pool says: no
+ * page of a victim is left, no other page is lost, every change is there.
  *
- * <p>Once the clock has had to choose a victim the pools may differ in which pages they hold, but in nothing else.
+ * <p>Once the clock has had to choose a victim the pools may differ in which pages they hold, but
+ * in nothing else.
  */
 class DropStrategyProperties {
     private static final List<DropStrategy> ALL = List.of(DropStrategy.values());
@@ -64,15 +66,29 @@ class DropStrategyProperties {
         occurs("nothing resident", adaptive.nothingResident > 0);
         occurs("lookup", adaptive.lookups > 0);
         occurs("fingerprint scan", adaptive.fingerprintScans > 0);
-        occurs("early stop of lookups", any(adaptive, DropPath.LOOKUP, null, DropStopReason.COUNT_REACHED));
-        occurs("early stop of a scan", any(adaptive, DropPath.FINGERPRINT_SCAN, null, DropStopReason.COUNT_REACHED));
-        occurs("scan by unknown size", any(lookup, DropPath.FULL_SCAN, DropReason.UNKNOWN_SIZE, null));
-        occurs("scan by threshold of LOOKUP", any(lookup, DropPath.FULL_SCAN, DropReason.ABOVE_THRESHOLD, null));
+        occurs(
+                "early stop of lookups",
+                any(adaptive, DropPath.LOOKUP, null, DropStopReason.COUNT_REACHED));
+        occurs(
+                "early stop of a scan",
+                any(adaptive, DropPath.FINGERPRINT_SCAN, null, DropStopReason.COUNT_REACHED));
+        occurs(
+                "scan by unknown size",
+                any(lookup, DropPath.FULL_SCAN, DropReason.UNKNOWN_SIZE, null));
+        occurs(
+                "scan by threshold of LOOKUP",
+                any(lookup, DropPath.FULL_SCAN, DropReason.ABOVE_THRESHOLD, null));
         occurs("lookup of LOOKUP", lookup.lookups > 0);
-        occurs("scan by threshold", any(adaptive, DropPath.FINGERPRINT_SCAN, DropReason.ABOVE_THRESHOLD, null));
+        occurs(
+                "scan by threshold",
+                any(adaptive, DropPath.FINGERPRINT_SCAN, DropReason.ABOVE_THRESHOLD, null));
         occurs("fingerprint collision", adaptive.fingerprintCollisions > 0);
-        occurs("count not reached after lookups", any(adaptive, null, DropReason.COUNT_NOT_REACHED, null));
-        occurs("list walk", runs.get(DropStrategy.DLIST.ordinal()).f.pool.dropStatistics().listWalks > 0);
+        occurs(
+                "count not reached after lookups",
+                any(adaptive, null, DropReason.COUNT_NOT_REACHED, null));
+        occurs(
+                "list walk",
+                runs.get(DropStrategy.DLIST.ordinal()).f.pool.dropStatistics().listWalks > 0);
         Statistics.label("eviction by the clock").collect(runs.getFirst().evicting());
         Statistics.label("eviction by the clock").coverage(c -> c.check(true).count(n -> n > 0));
     }
@@ -82,14 +98,20 @@ class DropStrategyProperties {
         Statistics.label(decision).coverage(c -> c.check(true).percentage(p -> p >= 5));
     }
 
-    private static boolean any(DropStatistics in, DropPath path, DropReason reason, DropStopReason stop) {
+    private static boolean any(
+            DropStatistics in, DropPath path, DropReason reason, DropStopReason stop) {
         return in.decisions().stream()
-                .anyMatch(d -> (path == null || d.path() == path)
-                        && (reason == null || d.reason() == reason)
-                        && (stop == null || d.stop() == stop));
+                .anyMatch(
+                        d ->
+                                (path == null || d.path() == path)
+                                        && (reason == null || d.reason() == reason)
+                                        && (stop == null || d.stop() == stop));
     }
 
-    /** Pages past every size that anybody could know, up to block 2^32 - 2: LOOKUP misses them by its nature. */
+    /**
+     * Pages past every size that anybody could know, up to block 2^32 - 2: LOOKUP misses them by
+     * its nature.
+     */
     @Property(tries = 40, edgeCases = EdgeCasesMode.NONE)
     void strategiesWithoutSizesFindPagesPastTheEnd(
             @ForAll("stepsWithGhosts") List<DropStep> steps,
@@ -100,15 +122,27 @@ class DropStrategyProperties {
         compare(WITHOUT_SIZES, steps, nbuffers, bits, policy);
     }
 
-    /** Runs them side by side, the first as reference; closed, but for their statistics, on return. */
+    /**
+     * Runs them side by side, the first as reference; closed, but for their statistics, on return.
+     */
     private static List<DropRun> compare(
-            List<DropStrategy> strategies, List<DropStep> steps, int nbuffers, int bits, SizePolicy policy) throws IOException {
+            List<DropStrategy> strategies,
+            List<DropStep> steps,
+            int nbuffers,
+            int bits,
+            SizePolicy policy)
+            throws IOException {
         Path directory = Files.createTempDirectory("drop");
         List<DropRun> runs = new ArrayList<>();
         try {
             for (DropStrategy strategy : strategies) {
                 BufferPoolOptions options = BufferPoolOptions.of(nbuffers).withStrategy(strategy);
-                runs.add(new DropRun(directory.resolve(strategy.name()), options, policy, new NarrowFingerprints(bits)));
+                runs.add(
+                        new DropRun(
+                                directory.resolve(strategy.name()),
+                                options,
+                                policy,
+                                new NarrowFingerprints(bits)));
             }
             DropRun reference = runs.getFirst();
             for (DropStep step : steps) {

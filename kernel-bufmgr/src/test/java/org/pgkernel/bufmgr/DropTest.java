@@ -18,10 +18,11 @@ import org.pgkernel.smgr.SmgrRelation;
 
 @Timeout(60)
 class DropTest {
-    private static final ForkNumber[] ALL = {ForkNumber.MAIN, ForkNumber.FSM, ForkNumber.VISIBILITY_MAP};
+    private static final ForkNumber[] ALL = {
+        ForkNumber.MAIN, ForkNumber.FSM, ForkNumber.VISIBILITY_MAP
+    };
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     /** A relation of three forks, 6 + 3 + 1 blocks, all resident, some dirty. */
     private static SmgrRelation threeForks(PoolFixture f, int rel) {
@@ -43,10 +44,12 @@ class DropTest {
 
     @ParameterizedTest
     @EnumSource(DropStrategy.class)
-    @DisplayName("C01, BUF-7: after a drop nothing names the relation; checkpoint and eviction never look for its files")
+    @DisplayName(
+            "C01, BUF-7: after a drop nothing names the relation; checkpoint and eviction never look for its files")
     void nothingOutlivesADrop(DropStrategy strategy) throws Exception {
         for (boolean inRecovery : new boolean[] {true, false}) {
-            try (PoolFixture f = new PoolFixture(directory.resolve(strategy + "-" + inRecovery), inRecovery)) {
+            try (PoolFixture f =
+                    new PoolFixture(directory.resolve(strategy + "-" + inRecovery), inRecovery)) {
                 f.pool(1024, true, strategy);
                 SmgrRelation r = threeForks(f, 1);
                 SmgrRelation s = threeForks(f, 2);
@@ -66,12 +69,19 @@ class DropTest {
                 assertFalse(Files.exists(f.file(r, ForkNumber.MAIN)));
                 assertEquals(1, f.readVersion(s, ForkNumber.MAIN, 5));
                 assertEquals(11, f.pool.dropStatistics().buffersDropped);
-                boolean scan = strategy == DropStrategy.FULL_SCAN || strategy == DropStrategy.LOOKUP && !inRecovery;
-                boolean lookup = strategy == DropStrategy.LOOKUP && inRecovery || strategy == DropStrategy.ADAPTIVE;
+                boolean scan =
+                        strategy == DropStrategy.FULL_SCAN
+                                || strategy == DropStrategy.LOOKUP && !inRecovery;
+                boolean lookup =
+                        strategy == DropStrategy.LOOKUP && inRecovery
+                                || strategy == DropStrategy.ADAPTIVE;
                 assertEquals(1, f.pool.dropStatistics().calls);
-                assertEquals(lookup ? 1 : 0, f.pool.dropStatistics().lookups + f.pool.dropStatistics().fingerprintScans);
+                assertEquals(
+                        lookup ? 1 : 0,
+                        f.pool.dropStatistics().lookups + f.pool.dropStatistics().fingerprintScans);
                 assertEquals(scan ? 1 : 0, f.pool.dropStatistics().fullScans);
-                assertEquals(strategy == DropStrategy.DLIST ? 1 : 0, f.pool.dropStatistics().listWalks);
+                assertEquals(
+                        strategy == DropStrategy.DLIST ? 1 : 0, f.pool.dropStatistics().listWalks);
                 if (strategy == DropStrategy.LOOKUP) {
                     assertEquals(lookup ? 11 : 0, f.pool.dropStatistics().probes);
                 }
@@ -80,9 +90,11 @@ class DropTest {
     }
 
     @Test
-    @DisplayName("C04: an existing fork of unknown size forces the scan; a fork that does not exist does not; one such relation forces it for the batch")
+    @DisplayName(
+            "C04: an existing fork of unknown size forces the scan; a fork that does not exist does not; one such relation forces it for the batch")
     void unknownSizesForceTheScan() {
-        try (PoolFixture f = new PoolFixture(directory, true).pool(4096, true, DropStrategy.LOOKUP)) {
+        try (PoolFixture f =
+                new PoolFixture(directory, true).pool(4096, true, DropStrategy.LOOKUP)) {
             DropStatistics stats = f.pool.dropStatistics();
             threeForks(f, 1);
             threeForks(f, 2);
@@ -116,7 +128,8 @@ class DropTest {
     @Test
     @DisplayName("C04: outside recovery a remembered size is no proof")
     void outsideRecoveryTheScanIsTaken() {
-        try (PoolFixture f = new PoolFixture(directory, false).pool(4096, true, DropStrategy.LOOKUP)) {
+        try (PoolFixture f =
+                new PoolFixture(directory, false).pool(4096, true, DropStrategy.LOOKUP)) {
             SmgrRelation r = threeForks(f, 1);
             f.pool.dropRelationForks(r, ALL, new int[] {2, 1, 0}, 3);
             assertEquals(1, f.pool.dropStatistics().fullScans);
@@ -126,7 +139,8 @@ class DropTest {
     }
 
     @Test
-    @DisplayName("C05: block counts are unsigned and widened; a negative difference counts as nothing")
+    @DisplayName(
+            "C05: block counts are unsigned and widened; a negative difference counts as nothing")
     void blockCountsDoNotOverflow() {
         long a = LookupDropper.blocksToDrop(0x60000000, 0);
         long b = LookupDropper.blocksToDrop(0x90000000, 0);
@@ -147,9 +161,11 @@ class DropTest {
     }
 
     @Test
-    @DisplayName("C05: huge sparse relations go to the scan at once; a first block past the end drops nothing")
+    @DisplayName(
+            "C05: huge sparse relations go to the scan at once; a first block past the end drops nothing")
     void hugeRelationsAreScanned() {
-        try (PoolFixture f = new PoolFixture(directory, true).pool(1024, true, DropStrategy.LOOKUP)) {
+        try (PoolFixture f =
+                new PoolFixture(directory, true).pool(1024, true, DropStrategy.LOOKUP)) {
             SmgrRelation r = f.create(1, ForkNumber.MAIN, 2);
             int b = f.pool.read(r, ForkNumber.MAIN, 0, ReadMode.NORMAL);
             r.extend(ForkNumber.MAIN, 100_000, f.pool.pageAddress(b), true);
@@ -159,7 +175,8 @@ class DropTest {
             f.pool.dropRelationForks(r, new ForkNumber[] {ForkNumber.MAIN}, new int[] {1}, 1);
             assertEquals(1, f.pool.dropStatistics().fullScans);
             assertEquals(1, resident(f, 1));
-            f.pool.dropRelationForks(r, new ForkNumber[] {ForkNumber.MAIN}, new int[] {0xF0000000}, 1);
+            f.pool.dropRelationForks(
+                    r, new ForkNumber[] {ForkNumber.MAIN}, new int[] {0xF0000000}, 1);
             assertEquals(1, f.pool.dropStatistics().lookups);
             assertEquals(0, f.pool.dropStatistics().probes);
             assertEquals(1, resident(f, 1));
@@ -216,10 +233,11 @@ class DropTest {
             f.change(r, ForkNumber.MAIN, 1, 5);
             CountDownLatch writing = new CountDownLatch(1);
             CountDownLatch goOn = new CountDownLatch(1);
-            f.disk.beforeWrite = (path, offset) -> {
-                writing.countDown();
-                ReadAndExtendTest.await(goOn);
-            };
+            f.disk.beforeWrite =
+                    (path, offset) -> {
+                        writing.countDown();
+                        ReadAndExtendTest.await(goOn);
+                    };
             Thread cleaner = new Thread(() -> f.pool.flushAll());
             cleaner.start();
             ReadAndExtendTest.await(writing);
@@ -238,7 +256,8 @@ class DropTest {
 
     @Test
     void theScanLooksAtEveryDescriptor() {
-        try (PoolFixture f = new PoolFixture(directory, true).pool(1024, true, DropStrategy.FULL_SCAN)) {
+        try (PoolFixture f =
+                new PoolFixture(directory, true).pool(1024, true, DropStrategy.FULL_SCAN)) {
             SmgrRelation r = f.create(1, ForkNumber.MAIN, 3);
             // A page in the very last buffer, which the high-water mark has not reached.
             int last = 1023;
@@ -246,7 +265,8 @@ class DropTest {
             f.pool.table.lockExclusive(BufferTable.partition(hash));
             int state = f.pool.descriptors.lockHeader(last);
             f.pool.descriptors.setTag(last, PoolFixture.SPC, PoolFixture.DB, 1, 0, 77);
-            f.pool.descriptors.unlockHeader(last, state | BufferState.TAG_VALID | BufferState.VALID);
+            f.pool.descriptors.unlockHeader(
+                    last, state | BufferState.TAG_VALID | BufferState.VALID);
             f.pool.table.insert(hash, last);
             f.pool.table.unlock(BufferTable.partition(hash));
             f.pool.dropRelations(new SmgrRelation[] {r}, 1);

@@ -23,8 +23,7 @@ import org.pgkernel.smgr.SmgrRelation;
 
 @Timeout(60)
 class EvictionTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     PoolFixture f;
 
@@ -55,11 +54,16 @@ class EvictionTest {
         for (int i = 1; i < 40; i++) {
             f.pool.release(f.pool.read(r, ForkNumber.MAIN, i, ReadMode.NORMAL));
         }
-        assertTrue(f.pool.allocator.probe(PoolFixture.SPC, PoolFixture.DB, 1, 0, 0) >= 0, "the hot page was evicted");
+        assertTrue(
+                f.pool.allocator.probe(PoolFixture.SPC, PoolFixture.DB, 1, 0, 0) >= 0,
+                "the hot page was evicted");
         for (int i = 1; i < 100; i++) {
             f.pool.release(f.pool.read(r, ForkNumber.MAIN, i, ReadMode.NORMAL));
         }
-        assertEquals(-1, f.pool.allocator.probe(PoolFixture.SPC, PoolFixture.DB, 1, 0, 0), "the cold page stayed");
+        assertEquals(
+                -1,
+                f.pool.allocator.probe(PoolFixture.SPC, PoolFixture.DB, 1, 0, 0),
+                "the cold page stayed");
     }
 
     @Test
@@ -85,7 +89,8 @@ class EvictionTest {
     }
 
     @Test
-    @DisplayName("C33: with every buffer pinned the caller is told so promptly; after one unpin the pool works again")
+    @DisplayName(
+            "C33: with every buffer pinned the caller is told so promptly; after one unpin the pool works again")
     void allPinned() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         int[] pinned = new int[16];
@@ -93,13 +98,17 @@ class EvictionTest {
             pinned[i] = f.pool.read(r, ForkNumber.MAIN, i, ReadMode.NORMAL);
         }
         for (int i = 0; i < 3; i++) {
-            NoFreeBufferException e = assertThrows(
-                    NoFreeBufferException.class, () -> f.pool.read(r, ForkNumber.MAIN, 20, ReadMode.NORMAL));
+            NoFreeBufferException e =
+                    assertThrows(
+                            NoFreeBufferException.class,
+                            () -> f.pool.read(r, ForkNumber.MAIN, 20, ReadMode.NORMAL));
             assertTrue(e.mayRetry());
-            assertThrows(NoFreeBufferException.class, () -> f.pool.extend(r, ForkNumber.MAIN, true));
+            assertThrows(
+                    NoFreeBufferException.class, () -> f.pool.extend(r, ForkNumber.MAIN, true));
         }
         assertEquals(40, r.nblocks(ForkNumber.MAIN));
-        assertEquals(0, f.readVersion(r, ForkNumber.MAIN, 3), "pages in the pool can still be read");
+        assertEquals(
+                0, f.readVersion(r, ForkNumber.MAIN, 3), "pages in the pool can still be read");
         f.pool.release(pinned[7]);
         assertEquals(0, f.readVersion(r, ForkNumber.MAIN, 20));
         for (int i = 0; i < 16; i++) {
@@ -110,7 +119,8 @@ class EvictionTest {
     }
 
     @Test
-    @DisplayName("C33: a dirty victim that is pinned and changed while it is written is given up, and its change is kept")
+    @DisplayName(
+            "C33: a dirty victim that is pinned and changed while it is written is given up, and its change is kept")
     void aVictimThatIsUsedAgainIsGivenUp() throws Exception {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         f.evictAll(r);
@@ -122,18 +132,22 @@ class EvictionTest {
         int victim = f.pool.allocator.probe(PoolFixture.SPC, PoolFixture.DB, 1, 0, 20);
         CountDownLatch writing = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
-        f.disk.beforeWrite = (path, offset) -> {
-            writing.countDown();
-            ReadAndExtendTest.await(goOn);
-        };
+        f.disk.beforeWrite =
+                (path, offset) -> {
+                    writing.countDown();
+                    ReadAndExtendTest.await(goOn);
+                };
         AtomicReference<Throwable> outcome = new AtomicReference<>();
-        Thread reader = new Thread(() -> {
-            try {
-                f.pool.release(f.pool.read(r, ForkNumber.MAIN, 21, ReadMode.NORMAL));
-            } catch (Throwable t) {
-                outcome.set(t);
-            }
-        });
+        Thread reader =
+                new Thread(
+                        () -> {
+                            try {
+                                f.pool.release(
+                                        f.pool.read(r, ForkNumber.MAIN, 21, ReadMode.NORMAL));
+                            } catch (Throwable t) {
+                                outcome.set(t);
+                            }
+                        });
         reader.start();
         ReadAndExtendTest.await(writing);
         int again = f.pool.read(r, ForkNumber.MAIN, 20, ReadMode.NORMAL);
@@ -144,8 +158,10 @@ class EvictionTest {
         f.pool.markDirty(again);
         f.pool.unlock(again);
         reader.join();
-        // Everything was pinned, or the reader was faster than our change: never may it have taken our page away.
-        assertTrue(outcome.get() instanceof NoFreeBufferException, () -> "outcome " + outcome.get());
+        // Everything was pinned, or the reader was faster than our change: never may it have taken
+        // our page away.
+        assertTrue(
+                outcome.get() instanceof NoFreeBufferException, () -> "outcome " + outcome.get());
         assertEquals(2, f.version(again));
         f.pool.release(again);
         for (int b : pinned) {
@@ -162,11 +178,14 @@ class EvictionTest {
         for (int i = 0; i < 16; i++) {
             f.change(r, ForkNumber.MAIN, i, 3);
         }
-        f.disk.beforeWrite = (path, offset) -> {
-            throw new DiskException("planted file=" + path, DiskException.EIO);
-        };
+        f.disk.beforeWrite =
+                (path, offset) -> {
+                    throw new DiskException("planted file=" + path, DiskException.EIO);
+                };
         for (int i = 0; i < 50; i++) {
-            assertThrows(DiskException.class, () -> f.pool.read(r, ForkNumber.MAIN, 30, ReadMode.NORMAL));
+            assertThrows(
+                    DiskException.class,
+                    () -> f.pool.read(r, ForkNumber.MAIN, 30, ReadMode.NORMAL));
         }
         f.disk.beforeWrite = (path, offset) -> {};
         assertEquals(16, f.pool.flushAll());
@@ -193,10 +212,12 @@ class EvictionTest {
     }
 
     @Test
-    @DisplayName("C33: replacements whose old and new blocks lie in crossed partitions do not deadlock")
+    @DisplayName(
+            "C33: replacements whose old and new blocks lie in crossed partitions do not deadlock")
     void crossedPartitionsDoNotDeadlock() throws Exception {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 1);
-        try (RandomAccessFile file = new RandomAccessFile(f.file(r, ForkNumber.MAIN).toFile(), "rw")) {
+        try (RandomAccessFile file =
+                new RandomAccessFile(f.file(r, ForkNumber.MAIN).toFile(), "rw")) {
             file.setLength(20_000L * Page.SIZE); // sparse: zero pages
         }
         r.forgetSizes();
@@ -213,18 +234,20 @@ class EvictionTest {
         Thread[] threads = new Thread[8];
         for (int t = 0; t < threads.length; t++) {
             int id = t;
-            threads[t] = new Thread(() -> {
-                long x = id * 7919L + 1;
-                for (int i = 0; i < 10_000; i++) {
-                    x = x * 6364136223846793005L + 1442695040888963407L;
-                    int block = blocks.get((int) ((x >>> 33) % blocks.size()));
-                    int b = f.pool.read(r, ForkNumber.MAIN, block, ReadMode.NORMAL);
-                    if (f.pool.block(b) != block) {
-                        failures.incrementAndGet();
-                    }
-                    f.pool.release(b);
-                }
-            });
+            threads[t] =
+                    new Thread(
+                            () -> {
+                                long x = id * 7919L + 1;
+                                for (int i = 0; i < 10_000; i++) {
+                                    x = x * 6364136223846793005L + 1442695040888963407L;
+                                    int block = blocks.get((int) ((x >>> 33) % blocks.size()));
+                                    int b = f.pool.read(r, ForkNumber.MAIN, block, ReadMode.NORMAL);
+                                    if (f.pool.block(b) != block) {
+                                        failures.incrementAndGet();
+                                    }
+                                    f.pool.release(b);
+                                }
+                            });
             threads[t].start();
         }
         for (Thread t : threads) {

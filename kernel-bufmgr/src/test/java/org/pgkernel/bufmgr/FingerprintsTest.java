@@ -12,7 +12,10 @@ class FingerprintsTest {
     private final NativeArrays memory = new NativeArrays();
     private final Random random = new Random(7);
 
-    /** The scan by vectors and sets finds what a look at each would find, at any distance from a block's or word's edge. */
+    /**
+     * The scan by vectors and sets finds what a look at each would find, at any distance from a
+     * block's or word's edge.
+     */
     @Test
     void theScanMissesNothingAndInventsNothing() {
         for (int bits : new int[] {1, 2, 4, 10, 16}) {
@@ -40,7 +43,9 @@ class FingerprintsTest {
                 }
                 int end = random.nextInt(5) == 0 ? random.nextInt(NBUFFERS) : NBUFFERS;
                 BitSet one = new BitSet();
-                for (int b = fingerprints.next(0, end, victims[0]); b < end; b = fingerprints.next(b + 1, end, victims[0])) {
+                for (int b = fingerprints.next(0, end, victims[0]);
+                        b < end;
+                        b = fingerprints.next(b + 1, end, victims[0])) {
                     one.set(b);
                 }
                 BitSet any = new BitSet();
@@ -54,7 +59,10 @@ class FingerprintsTest {
                 for (int b = 0; b < end; b++) {
                     int fingerprint = fingerprints.get(b);
                     expectedOne.set(b, fingerprint == victims[0]);
-                    expectedAny.set(b, fingerprint != 0 && (members[fingerprint >>> 6] >>> fingerprint & 1) != 0);
+                    expectedAny.set(
+                            b,
+                            fingerprint != 0
+                                    && (members[fingerprint >>> 6] >>> fingerprint & 1) != 0);
                 }
                 assertEquals(expectedOne, one);
                 assertEquals(expectedAny, any);

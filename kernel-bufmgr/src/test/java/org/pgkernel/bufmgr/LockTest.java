@@ -17,8 +17,7 @@ import org.pgkernel.smgr.SmgrRelation;
 
 @Timeout(30)
 class LockTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     PoolFixture f;
     SmgrRelation r;
@@ -44,20 +43,24 @@ class LockTest {
         f.pool.lockShared(buffer);
         assertFalse(f.pool.tryLockExclusive(buffer));
         CountDownLatch shared = new CountDownLatch(1);
-        Thread other = new Thread(() -> {
-            f.pool.lockShared(buffer);
-            shared.countDown();
-            f.pool.unlock(buffer);
-        });
+        Thread other =
+                new Thread(
+                        () -> {
+                            f.pool.lockShared(buffer);
+                            shared.countDown();
+                            f.pool.unlock(buffer);
+                        });
         other.start();
         ReadAndExtendTest.await(shared);
         other.join();
         f.pool.unlock(buffer);
         f.pool.lockExclusive(buffer);
-        Thread waiter = new Thread(() -> {
-            f.pool.lockShared(buffer);
-            f.pool.unlock(buffer);
-        });
+        Thread waiter =
+                new Thread(
+                        () -> {
+                            f.pool.lockShared(buffer);
+                            f.pool.unlock(buffer);
+                        });
         waiter.start();
         waiter.join(100);
         assertTrue(waiter.isAlive(), "shared beside exclusive");
@@ -80,13 +83,15 @@ class LockTest {
         int[] counter = new int[1];
         Thread[] threads = new Thread[6];
         for (int t = 0; t < threads.length; t++) {
-            threads[t] = new Thread(() -> {
-                for (int i = 0; i < 20_000; i++) {
-                    f.pool.lockExclusive(buffer);
-                    counter[0]++;
-                    f.pool.unlock(buffer);
-                }
-            });
+            threads[t] =
+                    new Thread(
+                            () -> {
+                                for (int i = 0; i < 20_000; i++) {
+                                    f.pool.lockExclusive(buffer);
+                                    counter[0]++;
+                                    f.pool.unlock(buffer);
+                                }
+                            });
             threads[t].start();
         }
         for (Thread t : threads) {
@@ -99,12 +104,16 @@ class LockTest {
     void cleanupLockWaitsForOtherPins() throws Exception {
         int again = f.pool.read(r, ForkNumber.MAIN, 0, ReadMode.NORMAL);
         AtomicInteger got = new AtomicInteger();
-        Thread cleaner = new Thread(() -> {
-            int mine = f.pool.read(r, ForkNumber.MAIN, 0, ReadMode.ZERO_AND_CLEANUP_LOCK);
-            got.set(BufferState.refcount(f.pool.descriptors.state(mine)));
-            f.pool.unlock(mine);
-            f.pool.release(mine);
-        });
+        Thread cleaner =
+                new Thread(
+                        () -> {
+                            int mine =
+                                    f.pool.read(
+                                            r, ForkNumber.MAIN, 0, ReadMode.ZERO_AND_CLEANUP_LOCK);
+                            got.set(BufferState.refcount(f.pool.descriptors.state(mine)));
+                            f.pool.unlock(mine);
+                            f.pool.release(mine);
+                        });
         cleaner.start();
         cleaner.join(100);
         assertEquals(0, got.get(), "did not wait");
@@ -137,11 +146,13 @@ class LockTest {
     @Test
     void aSecondWaiterForTheCleanupLockIsRefusedAndKeepsNoPin() throws Exception {
         int first = f.pool.read(r, ForkNumber.MAIN, 0, ReadMode.NORMAL);
-        Thread cleaner = new Thread(() -> {
-            f.pool.lockForCleanup(first);
-            f.pool.unlock(first);
-            f.pool.release(first);
-        });
+        Thread cleaner =
+                new Thread(
+                        () -> {
+                            f.pool.lockForCleanup(first);
+                            f.pool.unlock(first);
+                            f.pool.release(first);
+                        });
         cleaner.start();
         while ((f.pool.descriptors.state(buffer) & BufferState.PIN_COUNT_WAITER) == 0) {
             Thread.sleep(1);
@@ -163,18 +174,20 @@ class LockTest {
         Thread[] threads = new Thread[6];
         for (int t = 0; t < threads.length; t++) {
             int word = t & 1;
-            threads[t] = new Thread(() -> {
-                for (int i = 0; i < 10_000; i++) {
-                    locks.lockExclusive(word);
-                    counters[word]++;
-                    if (i % 64 == 0) {
-                        Thread.yield();
-                    }
-                    locks.unlock(word);
-                    locks.lockShared(word);
-                    locks.unlock(word);
-                }
-            });
+            threads[t] =
+                    new Thread(
+                            () -> {
+                                for (int i = 0; i < 10_000; i++) {
+                                    locks.lockExclusive(word);
+                                    counters[word]++;
+                                    if (i % 64 == 0) {
+                                        Thread.yield();
+                                    }
+                                    locks.unlock(word);
+                                    locks.lockShared(word);
+                                    locks.unlock(word);
+                                }
+                            });
             threads[t].start();
         }
         for (Thread t : threads) {

@@ -11,8 +11,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.base.Page;
 
 /**
- * Pinning through the mapping table is linearizable: blocks behave like variables that a drop resets, whatever buffers they move
- * through. Stress mode: the words lie outside the heap, where the model checker does not see them.
+ * Pinning through the mapping table is linearizable: blocks behave like variables that a drop
+ * resets, whatever buffers they move through. Stress mode: the words lie outside the heap, where
+ * the model checker does not see them.
  */
 class MappingLincheckTest {
     @Param(name = "block", gen = IntGen.class, conf = "0:2")
@@ -21,10 +22,13 @@ class MappingLincheckTest {
         /** Thousands of these are made. */
         private static final Cleaner MEMORY = Cleaner.create();
 
-        private final PoolMemory memory = new PoolMemory(16, BufferTable.bucketsFor(16), BufferTable.PARTITIONS);
-        private final BufferDescriptors descriptors = new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
+        private final PoolMemory memory =
+                new PoolMemory(16, BufferTable.bucketsFor(16), BufferTable.PARTITIONS);
+        private final BufferDescriptors descriptors =
+                new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
         private final LockTable content = new LockTable(memory.contentLocks, 3, new WaitTable(4));
-        private final BufferIo io = new BufferIo(descriptors, null, lsn -> {}, false, memory.blocks);
+        private final BufferIo io =
+                new BufferIo(descriptors, null, lsn -> {}, false, memory.blocks);
         private final BufferAllocator allocator;
 
         public Blocks() {
@@ -32,19 +36,22 @@ class MappingLincheckTest {
         }
 
         Blocks(ResidencyTracker tracker) {
-            allocator = new BufferAllocator(
-                    descriptors,
-                    new BufferTable(memory, descriptors, BufferTable.bucketsFor(16)),
-                    new ClockSweep(memory, descriptors, 16),
-                    io,
-                    content,
-                    new PinWaiters(descriptors, content),
-                    tracker);
+            allocator =
+                    new BufferAllocator(
+                            descriptors,
+                            new BufferTable(memory, descriptors, BufferTable.bucketsFor(16)),
+                            new ClockSweep(memory, descriptors, 16),
+                            io,
+                            content,
+                            new PinWaiters(descriptors, content),
+                            tracker);
             PoolMemory blocks = memory;
-            MEMORY.register(this, () -> {
-                blocks.release();
-                tracker.release();
-            });
+            MEMORY.register(
+                    this,
+                    () -> {
+                        blocks.release();
+                        tracker.release();
+                    });
         }
 
         private int pin(int block) {
@@ -89,7 +96,8 @@ class MappingLincheckTest {
                 return;
             }
             int state = descriptors.lockHeader(buffer);
-            if ((state & BufferState.TAG_VALID) != 0 && descriptors.hasTag(buffer, 1, 2, 3, 0, block)) {
+            if ((state & BufferState.TAG_VALID) != 0
+                    && descriptors.hasTag(buffer, 1, 2, 3, 0, block)) {
                 allocator.invalidate(buffer, state);
             } else {
                 descriptors.unlockHeader(buffer, state);

@@ -43,7 +43,9 @@ final class PoolFixture implements AutoCloseable {
         }
         disk = new HookedDisk(new PosixDisk());
         syncs = new SyncRequests(disk, directory.toString());
-        smgr = new StorageManager(disk, directory.toString(), StorageManager.SEGMENT_BLOCKS, policy, syncs);
+        smgr =
+                new StorageManager(
+                        disk, directory.toString(), StorageManager.SEGMENT_BLOCKS, policy, syncs);
         smgr.inRecovery(inRecovery);
     }
 
@@ -65,7 +67,10 @@ final class PoolFixture implements AutoCloseable {
         return smgr.open(SPC, DB, rel);
     }
 
-    /** A relation fork of formatted pages, each stamped with its number, clean in the file; may stay in the pool. */
+    /**
+     * A relation fork of formatted pages, each stamped with its number, clean in the file; may stay
+     * in the pool.
+     */
     SmgrRelation create(int rel, ForkNumber fork, int blocks) {
         SmgrRelation relation = relation(rel);
         relation.create(fork, false);

@@ -17,8 +17,9 @@ import org.pgkernel.base.error.NoFreeBufferException;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Many threads, few buffers: every page says which block it is and carries a counter, twice; each increment is noted outside. A lost
- * update, a torn page, a page in the wrong buffer or a stale read shows as a wrong number.
+ * Many threads, few buffers: every page says which block it is and carries a counter, twice; each
+ * increment is noted outside. A lost update, a torn page, a page in the wrong buffer or a stale
+ * read shows as a wrong number.
  */
 @Timeout(120)
 class PoolStressTest {
@@ -26,8 +27,7 @@ class PoolStressTest {
     private static final int BLOCKS = 60;
     private static final long NANOS = 800_000_000L;
 
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     PoolFixture f;
     final AtomicIntegerArray counts = new AtomicIntegerArray(BLOCKS);
@@ -59,13 +59,19 @@ class PoolStressTest {
         }
         f.pool.flushAll();
         for (int i = 0; i < BLOCKS; i++) {
-            assertEquals(counts.get(i), f.versionOnDisk(r, ForkNumber.MAIN, i), "block " + i + " on disk");
+            assertEquals(
+                    counts.get(i),
+                    f.versionOnDisk(r, ForkNumber.MAIN, i),
+                    "block " + i + " on disk");
         }
         assertTrue(operations.get() > 1000, "too little happened: " + operations);
         f.close();
     }
 
-    /** A buffer that a drop frees is what the clock hand takes next: it must have left its chain by then. */
+    /**
+     * A buffer that a drop frees is what the clock hand takes next: it must have left its chain by
+     * then.
+     */
     @ParameterizedTest
     @EnumSource(DropStrategy.class)
     void buffersThatDropsFreeAreTakenAgainAtOnce(DropStrategy strategy) throws Exception {
@@ -75,19 +81,27 @@ class PoolStressTest {
         for (int t = 0; t < threads.length; t++) {
             long seed = t + 1;
             SmgrRelation own = t % 2 == 0 ? f.create(100 + t, ForkNumber.MAIN, 3) : null;
-            threads[t] = new Thread(() -> run(() -> {
-                long x = seed * 0x9E3779B97F4A7C15L;
-                while (!stop && failure.get() == null) {
-                    x = x * 6364136223846793005L + 1442695040888963407L;
-                    int block = (int) ((x >>> 33) % 200);
-                    if (own != null) {
-                        f.readVersion(own, ForkNumber.MAIN, block % 3);
-                        f.pool.dropRelations(new SmgrRelation[] {own}, 1);
-                    } else {
-                        f.readVersion(r, ForkNumber.MAIN, block);
-                    }
-                }
-            }));
+            threads[t] =
+                    new Thread(
+                            () ->
+                                    run(
+                                            () -> {
+                                                long x = seed * 0x9E3779B97F4A7C15L;
+                                                while (!stop && failure.get() == null) {
+                                                    x =
+                                                            x * 6364136223846793005L
+                                                                    + 1442695040888963407L;
+                                                    int block = (int) ((x >>> 33) % 200);
+                                                    if (own != null) {
+                                                        f.readVersion(
+                                                                own, ForkNumber.MAIN, block % 3);
+                                                        f.pool.dropRelations(
+                                                                new SmgrRelation[] {own}, 1);
+                                                    } else {
+                                                        f.readVersion(r, ForkNumber.MAIN, block);
+                                                    }
+                                                }
+                                            }));
         }
         long end = System.nanoTime() + NANOS;
         for (Thread t : threads) {
@@ -161,9 +175,21 @@ class PoolStressTest {
     }
 
     private static void check(UnsafeBuffer page, int block) {
-        if (page.getInt(4096) != 1 || page.getInt(4100) != block || page.getInt(4104) != page.getInt(8000)) {
-            throw new AssertionError("rel " + page.getInt(4096) + " block " + page.getInt(4100) + " counters "
-                    + page.getInt(4104) + " " + page.getInt(8000) + " where block " + block + " should be");
+        if (page.getInt(4096) != 1
+                || page.getInt(4100) != block
+                || page.getInt(4104) != page.getInt(8000)) {
+            throw new AssertionError(
+                    "rel "
+                            + page.getInt(4096)
+                            + " block "
+                            + page.getInt(4100)
+                            + " counters "
+                            + page.getInt(4104)
+                            + " "
+                            + page.getInt(8000)
+                            + " where block "
+                            + block
+                            + " should be");
         }
     }
 

@@ -24,8 +24,7 @@ import org.pgkernel.smgr.SmgrRelation;
 
 @Timeout(30)
 class ReadAndExtendTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     PoolFixture f;
 
@@ -92,7 +91,8 @@ class ReadAndExtendTest {
     }
 
     @Test
-    @DisplayName("C31(1): an all-zero page is read as valid; a zero page with a stray byte is damaged; so is a changed page")
+    @DisplayName(
+            "C31(1): an all-zero page is read as valid; a zero page with a stray byte is damaged; so is a changed page")
     void checksumsJudgePagesOnRead() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         int zero = f.pool.extend(r, ForkNumber.MAIN, false);
@@ -112,7 +112,8 @@ class ReadAndExtendTest {
     }
 
     @Test
-    @DisplayName("C31(3): a zero page is written as zeros, without checksum; another page carries the checksum of what was written")
+    @DisplayName(
+            "C31(3): a zero page is written as zeros, without checksum; another page carries the checksum of what was written")
     void zeroPagesGetNoChecksum() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 2);
         int zero = f.pool.extend(r, ForkNumber.MAIN, true);
@@ -136,8 +137,10 @@ class ReadAndExtendTest {
         evict(r, ForkNumber.FSM, 5);
         f.poke(r, ForkNumber.FSM, 5, 100, 0xAB, 0xCD);
         for (int i = 0; i < 100; i++) { // more often than the pool has buffers: a leak would show
-            DamagedDataException e = assertThrows(
-                    DamagedDataException.class, () -> f.pool.read(r, ForkNumber.FSM, 5, ReadMode.NORMAL));
+            DamagedDataException e =
+                    assertThrows(
+                            DamagedDataException.class,
+                            () -> f.pool.read(r, ForkNumber.FSM, 5, ReadMode.NORMAL));
             assertTrue(e.getMessage().endsWith("rel=1663/5/77 fork=fsm block=5"), e.getMessage());
         }
         assertNotInPool(77, 5);
@@ -161,15 +164,18 @@ class ReadAndExtendTest {
     }
 
     @Test
-    @DisplayName("C09 (pool half): a read that fails leaves no pin and no page; the next one succeeds")
+    @DisplayName(
+            "C09 (pool half): a read that fails leaves no pin and no page; the next one succeeds")
     void aFailedReadLeavesNothing() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         evict(r, 5);
-        f.disk.beforeRead = (path, offset) -> {
-            throw new DiskException("planted file=" + path, DiskException.EIO);
-        };
+        f.disk.beforeRead =
+                (path, offset) -> {
+                    throw new DiskException("planted file=" + path, DiskException.EIO);
+                };
         for (int i = 0; i < 100; i++) {
-            assertThrows(DiskException.class, () -> f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL));
+            assertThrows(
+                    DiskException.class, () -> f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL));
         }
         assertNotInPool(1, 5);
         assertEquals(0, f.pool.pinnedBuffers());
@@ -180,19 +186,24 @@ class ReadAndExtendTest {
     @Test
     void aBlockPastTheEndIsAnErrorAndLeavesNothing() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 3);
-        assertThrows(KernelException.class, () -> f.pool.read(r, ForkNumber.MAIN, 3, ReadMode.NORMAL));
+        assertThrows(
+                KernelException.class, () -> f.pool.read(r, ForkNumber.MAIN, 3, ReadMode.NORMAL));
         assertNotInPool(1, 3);
     }
 
     @Test
-    @DisplayName("C09 (pool half): an extension that fails leaves size, pins and pool as they were; the next one takes the same block")
+    @DisplayName(
+            "C09 (pool half): an extension that fails leaves size, pins and pool as they were; the next one takes the same block")
     void aFailedExtensionLeavesNothing() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 2);
-        f.disk.beforeWrite = (path, offset) -> {
-            throw new DiskException("planted file=" + path, DiskException.ENOSPC);
-        };
+        f.disk.beforeWrite =
+                (path, offset) -> {
+                    throw new DiskException("planted file=" + path, DiskException.ENOSPC);
+                };
         for (int i = 0; i < 1000; i++) {
-            DiskException e = assertThrows(DiskException.class, () -> f.pool.extend(r, ForkNumber.MAIN, true));
+            DiskException e =
+                    assertThrows(
+                            DiskException.class, () -> f.pool.extend(r, ForkNumber.MAIN, true));
             assertTrue(e.mayRetry());
         }
         assertEquals(2, r.nblocks(ForkNumber.MAIN));
@@ -205,7 +216,8 @@ class ReadAndExtendTest {
     }
 
     @Test
-    @DisplayName("C10(3): a valid zero page past the end is taken over, and the file really grows; a formatted one is not overwritten")
+    @DisplayName(
+            "C10(3): a valid zero page past the end is taken over, and the file really grows; a formatted one is not overwritten")
     void extensionMeetsAPageThatIsInThePoolAlready() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 2);
         int stray = f.pool.read(r, ForkNumber.MAIN, 2, ReadMode.ZERO_AND_LOCK);
@@ -222,18 +234,21 @@ class ReadAndExtendTest {
         f.pool.unlock(formatted);
         f.pool.release(formatted);
         DamagedDataException e =
-                assertThrows(DamagedDataException.class, () -> f.pool.extend(r, ForkNumber.MAIN, true));
+                assertThrows(
+                        DamagedDataException.class, () -> f.pool.extend(r, ForkNumber.MAIN, true));
         assertTrue(e.getMessage().endsWith("rel=1663/5/1 fork=main block=3"), e.getMessage());
         assertEquals(3, r.nblocks(ForkNumber.MAIN));
         assertEquals(9, f.readVersion(r, ForkNumber.MAIN, 3));
     }
 
     @Test
-    @DisplayName("C27: a page that is in the pool is locked, not zeroed; a fresh one is zero and locked before anyone sees it")
+    @DisplayName(
+            "C27: a page that is in the pool is locked, not zeroed; a fresh one is zero and locked before anyone sees it")
     void zeroAndLockKeepsAValidPage() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         f.change(r, ForkNumber.MAIN, 7, 55);
-        for (ReadMode mode : new ReadMode[] {ReadMode.ZERO_AND_LOCK, ReadMode.ZERO_AND_CLEANUP_LOCK}) {
+        for (ReadMode mode :
+                new ReadMode[] {ReadMode.ZERO_AND_LOCK, ReadMode.ZERO_AND_CLEANUP_LOCK}) {
             int buffer = f.pool.read(r, ForkNumber.MAIN, 7, mode);
             assertEquals(55, f.version(buffer));
             assertFalse(f.pool.tryLockExclusive(buffer));
@@ -252,7 +267,8 @@ class ReadAndExtendTest {
     }
 
     @Test
-    @DisplayName("C27: readers of a page that is restored from an image see the old or the new page, never zeros")
+    @DisplayName(
+            "C27: readers of a page that is restored from an image see the old or the new page, never zeros")
     void readersNeverSeeTheZerosOfARestore() throws Exception {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         SmgrRelation other = f.create(2, ForkNumber.MAIN, 100);
@@ -261,18 +277,21 @@ class ReadAndExtendTest {
         CountDownLatch stop = new CountDownLatch(1);
         Thread[] readers = new Thread[2];
         for (int t = 0; t < readers.length; t++) {
-            readers[t] = new Thread(() -> {
-                while (stop.getCount() > 0) {
-                    int b = f.pool.read(r, ForkNumber.MAIN, 7, ReadMode.NORMAL);
-                    f.pool.lockShared(b);
-                    if (f.page(b).getInt(4096) != 1) {
-                        zeros.incrementAndGet();
-                    }
-                    f.pool.unlock(b);
-                    f.pool.release(b);
-                    LockSupport.parkNanos(200_000); // let the page be evicted now and then
-                }
-            });
+            readers[t] =
+                    new Thread(
+                            () -> {
+                                while (stop.getCount() > 0) {
+                                    int b = f.pool.read(r, ForkNumber.MAIN, 7, ReadMode.NORMAL);
+                                    f.pool.lockShared(b);
+                                    if (f.page(b).getInt(4096) != 1) {
+                                        zeros.incrementAndGet();
+                                    }
+                                    f.pool.unlock(b);
+                                    f.pool.release(b);
+                                    LockSupport.parkNanos(
+                                            200_000); // let the page be evicted now and then
+                                }
+                            });
             readers[t].start();
         }
         for (int round = 0; round < 300; round++) {
@@ -303,12 +322,14 @@ class ReadAndExtendTest {
         r.zeroExtend(ForkNumber.MAIN, 3, 1, true);
         int next = f.pool.sweep.highWater(); // where the page will go: hold it up there
         f.pool.lockExclusive(next);
-        Thread restorer = new Thread(() -> {
-            int b = f.pool.read(r, ForkNumber.MAIN, 3, ReadMode.ZERO_AND_LOCK);
-            f.stamp(b, 1, 3, 9);
-            f.pool.unlock(b);
-            f.pool.release(b);
-        });
+        Thread restorer =
+                new Thread(
+                        () -> {
+                            int b = f.pool.read(r, ForkNumber.MAIN, 3, ReadMode.ZERO_AND_LOCK);
+                            f.stamp(b, 1, 3, 9);
+                            f.pool.unlock(b);
+                            f.pool.release(b);
+                        });
         restorer.start();
         while (restorer.getState() != Thread.State.WAITING) {
             Thread.sleep(1);
@@ -331,16 +352,19 @@ class ReadAndExtendTest {
         CountDownLatch reading = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         AtomicInteger reads = new AtomicInteger();
-        f.disk.beforeRead = (path, offset) -> {
-            reads.incrementAndGet();
-            reading.countDown();
-            await(goOn);
-        };
+        f.disk.beforeRead =
+                (path, offset) -> {
+                    reads.incrementAndGet();
+                    reading.countDown();
+                    await(goOn);
+                };
         int[] buffers = new int[2];
-        Thread first = new Thread(() -> buffers[0] = f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL));
+        Thread first =
+                new Thread(() -> buffers[0] = f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL));
         first.start();
         await(reading);
-        Thread second = new Thread(() -> buffers[1] = f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL));
+        Thread second =
+                new Thread(() -> buffers[1] = f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL));
         second.start();
         second.join(100);
         assertTrue(second.isAlive(), "the second reader did not wait");
@@ -360,21 +384,24 @@ class ReadAndExtendTest {
         CountDownLatch reading = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         AtomicInteger reads = new AtomicInteger();
-        f.disk.beforeRead = (path, offset) -> {
-            if (reads.incrementAndGet() == 1) {
-                reading.countDown();
-                await(goOn);
-                throw new DiskException("planted file=" + path, DiskException.EIO);
-            }
-        };
+        f.disk.beforeRead =
+                (path, offset) -> {
+                    if (reads.incrementAndGet() == 1) {
+                        reading.countDown();
+                        await(goOn);
+                        throw new DiskException("planted file=" + path, DiskException.EIO);
+                    }
+                };
         AtomicInteger failed = new AtomicInteger();
-        Thread first = new Thread(() -> {
-            try {
-                f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL);
-            } catch (DiskException e) {
-                failed.incrementAndGet();
-            }
-        });
+        Thread first =
+                new Thread(
+                        () -> {
+                            try {
+                                f.pool.read(r, ForkNumber.MAIN, 5, ReadMode.NORMAL);
+                            } catch (DiskException e) {
+                                failed.incrementAndGet();
+                            }
+                        });
         first.start();
         await(reading);
         AtomicInteger version = new AtomicInteger(-1);
@@ -397,18 +424,20 @@ class ReadAndExtendTest {
         AtomicInteger failures = new AtomicInteger();
         for (int t = 0; t < threads.length; t++) {
             int id = t;
-            threads[t] = new Thread(() -> {
-                for (int i = 0; i < 50; i++) {
-                    int b = f.pool.extend(r, ForkNumber.MAIN, true);
-                    if (!Page.isNew(f.page(b))) {
-                        failures.incrementAndGet();
-                    }
-                    f.stamp(b, 1, f.pool.block(b), id + 1);
-                    f.pool.markDirty(b);
-                    f.pool.unlock(b);
-                    f.pool.release(b);
-                }
-            });
+            threads[t] =
+                    new Thread(
+                            () -> {
+                                for (int i = 0; i < 50; i++) {
+                                    int b = f.pool.extend(r, ForkNumber.MAIN, true);
+                                    if (!Page.isNew(f.page(b))) {
+                                        failures.incrementAndGet();
+                                    }
+                                    f.stamp(b, 1, f.pool.block(b), id + 1);
+                                    f.pool.markDirty(b);
+                                    f.pool.unlock(b);
+                                    f.pool.release(b);
+                                }
+                            });
             threads[t].start();
         }
         for (Thread t : threads) {
@@ -437,14 +466,18 @@ class ReadAndExtendTest {
     }
 
     private void assertDamaged(SmgrRelation r, int block) {
-        DamagedDataException e = assertThrows(
-                DamagedDataException.class, () -> f.pool.read(r, ForkNumber.MAIN, block, ReadMode.NORMAL));
+        DamagedDataException e =
+                assertThrows(
+                        DamagedDataException.class,
+                        () -> f.pool.read(r, ForkNumber.MAIN, block, ReadMode.NORMAL));
         assertTrue(e.getMessage().endsWith("block=" + block), e.getMessage());
     }
 
     private void assertNotInPool(int rel, int block) {
         for (PoolInspection.Descriptor d : PoolInspection.descriptors(f.pool)) {
-            assertFalse(d.relation().relNumber() == rel && d.block() == block, "left in the pool: " + d);
+            assertFalse(
+                    d.relation().relNumber() == rel && d.block() == block,
+                    "left in the pool: " + d);
         }
     }
 
@@ -459,7 +492,9 @@ class ReadAndExtendTest {
             f.create(999, ForkNumber.MAIN, 100);
         }
         int i = 0;
-        while (f.pool.allocator.probe(PoolFixture.SPC, PoolFixture.DB, r.relNumber(), fork.ordinal(), block) >= 0) {
+        while (f.pool.allocator.probe(
+                        PoolFixture.SPC, PoolFixture.DB, r.relNumber(), fork.ordinal(), block)
+                >= 0) {
             f.pool.release(f.pool.read(other, ForkNumber.MAIN, i++ % 100, ReadMode.NORMAL));
             assertTrue(i < 100_000, "cannot be evicted");
         }

@@ -90,13 +90,15 @@ class ResidentForksTest {
         Thread[] running = new Thread[threads];
         for (int t = 0; t < threads; t++) {
             int me = t;
-            running[t] = new Thread(() -> {
-                try {
-                    churn(forks, held[me], me * each);
-                } catch (Throwable e) {
-                    failure.compareAndSet(null, e);
-                }
-            });
+            running[t] =
+                    new Thread(
+                            () -> {
+                                try {
+                                    churn(forks, held[me], me * each);
+                                } catch (Throwable e) {
+                                    failure.compareAndSet(null, e);
+                                }
+                            });
             running[t].start();
         }
         for (Thread t : running) {
@@ -142,7 +144,9 @@ class ResidentForksTest {
             }
             long residents = forks.residents(SPC, rel % 2, rel, 0);
             assertTrue(ResidentForks.pages(residents) >= mine, "too few pages");
-            assertTrue(Integer.compareUnsigned(ResidentForks.end(residents), block) > 0, "end too low");
+            assertTrue(
+                    Integer.compareUnsigned(ResidentForks.end(residents), block) > 0,
+                    "end too low");
         }
     }
 }

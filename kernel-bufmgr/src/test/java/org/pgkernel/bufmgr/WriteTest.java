@@ -26,8 +26,7 @@ import org.pgkernel.smgr.SmgrRelation;
 
 @Timeout(30)
 class WriteTest {
-    @TempDir
-    Path directory;
+    @TempDir Path directory;
 
     PoolFixture f;
 
@@ -36,8 +35,9 @@ class WriteTest {
 
     @BeforeEach
     void open() {
-        f = new PoolFixture(directory, false)
-                .pool(64, true, DropStrategy.FULL_SCAN, lsn -> events.add("gate " + lsn));
+        f =
+                new PoolFixture(directory, false)
+                        .pool(64, true, DropStrategy.FULL_SCAN, lsn -> events.add("gate " + lsn));
         f.disk.beforeWrite = (path, offset) -> events.add("write " + offset / Page.SIZE);
     }
 
@@ -61,18 +61,26 @@ class WriteTest {
         }
         events.clear();
         assertEquals(3, f.pool.flushAll());
-        assertEquals(List.of("gate 100", "write 0", "gate 101", "write 1", "gate 102", "write 2"), events);
+        assertEquals(
+                List.of("gate 100", "write 0", "gate 101", "write 1", "gate 102", "write 2"),
+                events);
     }
 
     @Test
     void aGateThatFailsKeepsThePageFromDisk() {
         f.close();
         boolean[] fail = {false};
-        f = new PoolFixture(directory, false).pool(16, true, DropStrategy.FULL_SCAN, lsn -> {
-            if (fail[0]) {
-                throw new KernelStoppedException("planted");
-            }
-        });
+        f =
+                new PoolFixture(directory, false)
+                        .pool(
+                                16,
+                                true,
+                                DropStrategy.FULL_SCAN,
+                                lsn -> {
+                                    if (fail[0]) {
+                                        throw new KernelStoppedException("planted");
+                                    }
+                                });
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 3);
         f.change(r, ForkNumber.MAIN, 1, 8);
         fail[0] = true;
@@ -86,8 +94,12 @@ class WriteTest {
     @Test
     void theCheckpointWritesByTablespaceRelationForkAndBlock() throws Exception {
         Files.createDirectories(directory.resolve("pg_tblspc/20000/PG_15_202209061/5"));
-        List<SmgrRelation> relations = new ArrayList<>(List.of(
-                f.smgr.open(20000, 5, 3), f.smgr.open(1663, 5, 70), f.smgr.open(1663, 5, 9)));
+        List<SmgrRelation> relations =
+                new ArrayList<>(
+                        List.of(
+                                f.smgr.open(20000, 5, 3),
+                                f.smgr.open(1663, 5, 70),
+                                f.smgr.open(1663, 5, 9)));
         List<String> expected = new ArrayList<>();
         for (SmgrRelation r : relations) {
             for (ForkNumber fork : List.of(ForkNumber.MAIN, ForkNumber.FSM)) {
@@ -126,7 +138,9 @@ class WriteTest {
         int pending = f.syncs.pending();
         assertEquals(60, f.pool.flushAll());
         assertEquals(expected, written);
-        assertTrue(f.syncs.pending() >= 6 && f.syncs.pending() >= pending, "each written file waits for its sync");
+        assertTrue(
+                f.syncs.pending() >= 6 && f.syncs.pending() >= pending,
+                "each written file waits for its sync");
         assertEquals(0, f.pool.flushAll(), "nothing is dirty any more");
     }
 
@@ -140,7 +154,10 @@ class WriteTest {
             int[][] tags = new int[n][];
             for (int i = 0; i < n; i++) {
                 int block = random.nextInt(4) == 0 ? random.nextInt() : random.nextInt(50);
-                tags[i] = new int[] {random.nextInt(3) - 1, random.nextInt(5) - 2, random.nextInt(4), block};
+                tags[i] =
+                        new int[] {
+                            random.nextInt(3) - 1, random.nextInt(5) - 2, random.nextInt(4), block
+                        };
                 order.add(i, tags[i][0], tags[i][1], tags[i][2], tags[i][3]);
             }
             order.sort();
@@ -166,16 +183,18 @@ class WriteTest {
     }
 
     @Test
-    @DisplayName("C32: a page that changes while it is written stays dirty, and its newest version is written later")
+    @DisplayName(
+            "C32: a page that changes while it is written stays dirty, and its newest version is written later")
     void aChangeDuringTheWriteIsNotLost() throws Exception {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 3);
         f.change(r, ForkNumber.MAIN, 1, 10);
         CountDownLatch copied = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
-        f.disk.beforeWrite = (path, offset) -> {
-            copied.countDown();
-            ReadAndExtendTest.await(goOn);
-        };
+        f.disk.beforeWrite =
+                (path, offset) -> {
+                    copied.countDown();
+                    ReadAndExtendTest.await(goOn);
+                };
         Thread cleaner = new Thread(() -> f.pool.flushAll());
         cleaner.start();
         ReadAndExtendTest.await(copied);
@@ -189,7 +208,10 @@ class WriteTest {
         f.disk.beforeWrite = (path, offset) -> {};
         goOn.countDown();
         cleaner.join();
-        assertEquals(10, f.versionOnDisk(r, ForkNumber.MAIN, 1), "the checksummed copy was taken before the change");
+        assertEquals(
+                10,
+                f.versionOnDisk(r, ForkNumber.MAIN, 1),
+                "the checksummed copy was taken before the change");
         UnsafeBuffer page = new UnsafeBuffer(f.onDisk(r, ForkNumber.MAIN, 1));
         assertEquals(Page.checksum(page), PageChecksum.compute(page, 1));
         assertNotEquals(0, f.pool.descriptors.state(b) & BufferState.DIRTY);
@@ -206,10 +228,11 @@ class WriteTest {
         f.change(r, ForkNumber.MAIN, 1, 10);
         CountDownLatch writing = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
-        f.disk.beforeWrite = (path, offset) -> {
-            writing.countDown();
-            ReadAndExtendTest.await(goOn);
-        };
+        f.disk.beforeWrite =
+                (path, offset) -> {
+                    writing.countDown();
+                    ReadAndExtendTest.await(goOn);
+                };
         Thread cleaner = new Thread(() -> f.pool.flushAll());
         cleaner.start();
         ReadAndExtendTest.await(writing);
@@ -230,15 +253,20 @@ class WriteTest {
     void aFailedWriteKeepsThePageDirtyAndTheNextOneSucceeds() {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 3);
         f.change(r, ForkNumber.MAIN, 1, 10);
-        f.disk.beforeWrite = (path, offset) -> {
-            throw new DiskException("planted file=" + path, DiskException.EIO);
-        };
+        f.disk.beforeWrite =
+                (path, offset) -> {
+                    throw new DiskException("planted file=" + path, DiskException.EIO);
+                };
         assertThrows(DiskException.class, () -> f.pool.flushAll());
-        assertTrue(PoolInspection.descriptors(f.pool).stream().anyMatch(d -> d.dirty() && d.ioError() && d.block() == 1));
+        assertTrue(
+                PoolInspection.descriptors(f.pool).stream()
+                        .anyMatch(d -> d.dirty() && d.ioError() && d.block() == 1));
         f.disk.beforeWrite = (path, offset) -> {};
         assertEquals(1, f.pool.flushAll());
         assertEquals(10, f.versionOnDisk(r, ForkNumber.MAIN, 1));
-        assertTrue(PoolInspection.descriptors(f.pool).stream().noneMatch(PoolInspection.Descriptor::ioError));
+        assertTrue(
+                PoolInspection.descriptors(f.pool).stream()
+                        .noneMatch(PoolInspection.Descriptor::ioError));
     }
 
     @Test
@@ -263,7 +291,8 @@ class WriteTest {
             plain.pool.lockShared(c);
             plain.pool.hintsAreLogged(true);
             plain.pool.markDirtyHint(c);
-            assertEquals(0, plain.pool.descriptors.state(c) & BufferState.DIRTY, "wal_log_hints is on");
+            assertEquals(
+                    0, plain.pool.descriptors.state(c) & BufferState.DIRTY, "wal_log_hints is on");
             plain.pool.hintsAreLogged(false);
             plain.pool.markDirtyHint(c);
             assertNotEquals(0, plain.pool.descriptors.state(c) & BufferState.DIRTY);
@@ -300,7 +329,8 @@ class WriteTest {
     }
 
     @Test
-    @DisplayName("C01: a dirty page whose file is gone fails the checkpoint by name, each time, and makes no file")
+    @DisplayName(
+            "C01: a dirty page whose file is gone fails the checkpoint by name, each time, and makes no file")
     void aPlantedLeftoverFailsTheCheckpointLoudly() throws Exception {
         SmgrRelation r = f.create(16390, ForkNumber.MAIN, 3);
         f.change(r, ForkNumber.MAIN, 1, 5);
