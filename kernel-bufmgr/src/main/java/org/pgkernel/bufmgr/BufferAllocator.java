@@ -101,7 +101,7 @@ final class BufferAllocator {
         }
         boolean written = false;
         try {
-            io.flush(victim);
+            io.flush(victim, WriteOrigin.BACKEND);
             written = true;
         } finally {
             content.unlock(victim);

@@ -129,10 +129,12 @@ final class BufferIo {
      * Writes the page if it is dirty. The caller has a pin and the content lock, shared at least;
      * so only hint bits can change meanwhile, and the JUST_DIRTIED flag tells. When the write fails
      * the page stays dirty.
+     *
+     * @return false when it was clean, or another has written it
      */
-    void flush(int buffer) {
+    boolean flush(int buffer, WriteOrigin origin) {
         if (!start(buffer, false)) {
-            return;
+            return false;
         }
         boolean written = false;
         try {
@@ -141,6 +143,7 @@ final class BufferIo {
         } finally {
             terminate(buffer, written, written ? 0 : IO_ERROR);
         }
+        return true;
     }
 
     private void write(int buffer) {

@@ -369,7 +369,7 @@ public final class BufferPool implements AutoCloseable {
     /** Writes one pinned, locked buffer if dirty. (PostgreSQL: FlushOneBuffer.) */
     public void flushOne(int buffer) {
         assert content.isHeld(buffer) : "page written without a content lock";
-        io.flush(buffer);
+        io.flush(buffer, WriteOrigin.BACKEND);
     }
 
     /**

@@ -62,7 +62,8 @@ final class WriteOut {
             // Gone when somebody else has written it since.
             if ((descriptors.state(buffer) & CHECKPOINT_NEEDED) != 0) {
                 int state = descriptors.lockHeader(buffer);
-                if ((state & CHECKPOINT_NEEDED) != 0 && writeLocked(buffer, state)) {
+                if ((state & CHECKPOINT_NEEDED) != 0
+                        && writeLocked(buffer, state, WriteOrigin.CHECKPOINTER)) {
                     written++;
                 }
                 if ((state & CHECKPOINT_NEEDED) == 0) {
@@ -79,7 +80,7 @@ final class WriteOut {
             if (descriptors.db(buffer) == db) {
                 int state = descriptors.lockHeader(buffer);
                 if (descriptors.db(buffer) == db) {
-                    writeLocked(buffer, state);
+                    writeLocked(buffer, state, WriteOrigin.FLUSH);
                 } else {
                     descriptors.unlockHeader(buffer, state);
                 }
@@ -96,7 +97,7 @@ final class WriteOut {
             if (descriptors.isOfRelation(buffer, spc, db, rel)) {
                 int state = descriptors.lockHeader(buffer);
                 if (descriptors.isOfRelation(buffer, spc, db, rel)) {
-                    writeLocked(buffer, state);
+                    writeLocked(buffer, state, WriteOrigin.FLUSH);
                 } else {
                     descriptors.unlockHeader(buffer, state);
                 }
@@ -106,9 +107,9 @@ final class WriteOut {
 
     /**
      * Writes a buffer whose header the caller has locked, and which is unlocked on return. @return
-     * false when it was not dirty
+     * false when it was not dirty, or another has written it
      */
-    private boolean writeLocked(int buffer, int state) {
+    private boolean writeLocked(int buffer, int state, WriteOrigin origin) {
         if (!has(state, VALID | DIRTY)) {
             descriptors.unlockHeader(buffer, state);
             return false;
@@ -117,13 +118,12 @@ final class WriteOut {
         try {
             content.lockShared(buffer);
             try {
-                io.flush(buffer);
+                return io.flush(buffer, origin);
             } finally {
                 content.unlock(buffer);
             }
         } finally {
             allocator.unpin(buffer);
         }
-        return true;
     }
 }
