@@ -27,7 +27,7 @@ import org.pgkernel.smgr.SmgrRelation;
 non-sealed class AdaptiveDropper implements RelationDropper {
     private final BufferDescriptors descriptors;
     private final BufferAllocator allocator;
-    private final ClockSweep sweep;
+    private final BufferReplacement replacement;
     private final ResidentForks resident;
     private final Fingerprints fingerprints;
     private final DropCosts costs;
@@ -35,12 +35,12 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     AdaptiveDropper(
             BufferDescriptors descriptors,
             BufferAllocator allocator,
-            ClockSweep sweep,
+            BufferReplacement replacement,
             ResidentForks resident,
             DropCosts costs) {
         this.descriptors = descriptors;
         this.allocator = allocator;
-        this.sweep = sweep;
+        this.replacement = replacement;
         this.resident = resident;
         this.fingerprints = resident.fingerprints();
         this.costs = costs;
@@ -125,7 +125,9 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         }
         // Every block is there: then a scan, which looks up what it finds, is never cheaper.
         long scanNanos =
-                probes <= pages ? Long.MAX_VALUE : costs.scan(sweep.highWater(), relations, pages);
+                probes <= pages
+                        ? Long.MAX_VALUE
+                        : costs.scan(replacement.highWater(), relations, pages);
         if (costs.lookups(probes) <= scanNanos) {
             work.reason = DropReason.FEW_BLOCKS;
             int dropped = lookUp(work, Long.MAX_VALUE);
@@ -255,7 +257,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
 
     private int scan(DropWork work, long left) {
         int dropped = 0;
-        int end = sweep.highWater(); // buffers from here on have no page, or get one of another
+        int end =
+                replacement.highWater(); // buffers from here on have no page, or get one of another
         // relation
         int[] found = work.found;
         int scanned = 0;
@@ -350,13 +353,13 @@ non-sealed class AdaptiveDropper implements RelationDropper {
                     .append(" resident below block ")
                     .append(BlockNumber.toString(work.ends[i]));
         }
-        long scanNanos = costs.scan(sweep.highWater(), 1, pages);
+        long scanNanos = costs.scan(replacement.highWater(), 1, pages);
         return text.append("; about ")
                 .append(probes)
                 .append(" probes, ")
                 .append(costs.lookups(probes))
                 .append(" ns, against a fingerprint scan of ")
-                .append(2L * sweep.highWater())
+                .append(2L * replacement.highWater())
                 .append(" bytes, ")
                 .append(scanNanos)
                 .append(

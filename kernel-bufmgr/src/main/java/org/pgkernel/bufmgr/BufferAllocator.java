@@ -24,7 +24,11 @@ final class BufferAllocator {
 
     private final BufferDescriptors descriptors;
     private final BufferTable table;
-    private final ClockSweep sweep;
+    private final BufferReplacement replacement;
+
+    /** Of a page that was just brought in. */
+    private final int firstUses;
+
     private final BufferIo io;
     private final LockTable content;
     private final PinWaiters pinWaiters;
@@ -36,14 +40,15 @@ final class BufferAllocator {
     BufferAllocator(
             BufferDescriptors descriptors,
             BufferTable table,
-            ClockSweep sweep,
+            BufferReplacement replacement,
             BufferIo io,
             LockTable content,
             PinWaiters pinWaiters,
             ResidencyTracker tracker) {
         this.descriptors = descriptors;
         this.table = table;
-        this.sweep = sweep;
+        this.replacement = replacement;
+        firstUses = replacement.policy().firstUses();
         this.io = io;
         this.content = content;
         this.pinWaiters = pinWaiters;
@@ -69,7 +74,7 @@ final class BufferAllocator {
         }
         table.unlock(partition);
         for (; ; ) {
-            int victim = sweep.victim();
+            int victim = replacement.victim();
             if ((descriptors.state(victim) & DIRTY) != 0 && !writeVictim(victim)) {
                 continue;
             }
@@ -144,7 +149,7 @@ final class BufferAllocator {
         descriptors.setTag(victim, spc, db, rel, fork, block);
         int clean = state & ~(FLAG_MASK | USAGECOUNT_MASK);
         descriptors.unlockHeader(
-                victim, clean | TAG_VALID | PERMANENT | IO_IN_PROGRESS | USAGECOUNT_ONE);
+                victim, clean | TAG_VALID | PERMANENT | IO_IN_PROGRESS | firstUses);
         table.insert(hash, victim);
         if (tracks) {
             if (hadTag) {
@@ -159,7 +164,7 @@ final class BufferAllocator {
     private void giveBack(int victim, boolean hadTag) {
         unpin(victim);
         if (!hadTag) {
-            sweep.free(victim);
+            replacement.free(victim);
         }
     }
 
@@ -189,7 +194,7 @@ final class BufferAllocator {
         }
         table.unlock(partition);
         if (ours) {
-            sweep.free(buffer);
+            replacement.free(buffer);
         }
     }
 
@@ -232,7 +237,7 @@ final class BufferAllocator {
             if (refcount(state) == 0) {
                 forget(buffer, hash, state, counted);
                 table.unlock(partition);
-                sweep.free(buffer);
+                replacement.free(buffer);
                 return true;
             }
             descriptors.unlockHeader(buffer, state);
@@ -319,7 +324,7 @@ final class BufferAllocator {
         return descriptors.rel(buffer)
                 + descriptors.state(buffer)
                 + table.link(buffer)
-                + sweep.link(buffer);
+                + replacement.link(buffer);
     }
 
     /**
@@ -360,7 +365,7 @@ final class BufferAllocator {
         if (refcount(state) == 0) {
             forget(buffer, hash, state, counted);
             table.unlock(partition);
-            sweep.free(buffer);
+            replacement.free(buffer);
             return true;
         }
         table.unlock(partition);

@@ -45,7 +45,7 @@ public final class BufferPool implements AutoCloseable {
     final BufferDescriptors descriptors;
     final DirtyBitmap dirty;
     final BufferTable table;
-    final ClockSweep sweep;
+    final BufferReplacement replacement;
     final LockTable content;
     final BufferIo io;
     final BufferAllocator allocator;
@@ -69,14 +69,17 @@ public final class BufferPool implements AutoCloseable {
         dirty = new DirtyBitmap(memory.dirtyBits);
         descriptors = new BufferDescriptors(memory, dirty);
         table = new BufferTable(memory, descriptors, buckets);
-        sweep = new ClockSweep(memory, descriptors, nbuffers);
+        replacement =
+                new BufferReplacement(
+                        memory, descriptors, new ClockSweep(descriptors, nbuffers), nbuffers);
         content = new LockTable(memory.contentLocks, 3, new WaitTable(256));
         io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
         pinWaiters = new PinWaiters(descriptors, content);
         allocator =
-                new BufferAllocator(descriptors, table, sweep, io, content, pinWaiters, tracker);
-        writeOut = new WriteOut(descriptors, dirty, sweep, allocator, io, content);
-        dropper = parts.dropper(options, tracker, descriptors, allocator, sweep);
+                new BufferAllocator(
+                        descriptors, table, replacement, io, content, pinWaiters, tracker);
+        writeOut = new WriteOut(descriptors, dirty, replacement, allocator, io, content);
+        dropper = parts.dropper(options, tracker, descriptors, allocator, replacement);
         for (int i = 0; i < EXTENSION_LOCKS; i++) {
             extensionLocks[i] = new ReentrantLock();
         }
@@ -452,7 +455,7 @@ public final class BufferPool implements AutoCloseable {
      */
     public int pinnedBuffers() {
         int pinned = 0;
-        for (int buffer = 0; buffer < sweep.highWater(); buffer++) {
+        for (int buffer = 0; buffer < replacement.highWater(); buffer++) {
             if (BufferState.refcount(descriptors.state(buffer)) != 0) {
                 pinned++;
             }

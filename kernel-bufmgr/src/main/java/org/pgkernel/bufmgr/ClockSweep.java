@@ -2,76 +2,28 @@ package org.pgkernel.bufmgr;
 
 import static org.pgkernel.bufmgr.BufferState.*;
 
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
-import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.error.NoFreeBufferException;
 
 /**
- * Chooses the next buffer to use: first one that a drop has freed, then one never used, then the
- * clock sweep: the hand goes round, takes a use from every unpinned buffer it meets and chooses the
- * first that has none left.
- *
- * <p>PostgreSQL builds a list of all buffers at start; here a high-water mark stands for its
- * never-used part, so that start-up does not touch the descriptors. (PostgreSQL: StrategyGetBuffer,
- * StrategyFreeBuffer, freelist.c.)
+ * PostgreSQL's policy: the hand goes round over the buffers' numbers, takes a use from every
+ * unpinned buffer it meets and chooses the first that has none left. No lock, and nothing kept but
+ * the hand. (PostgreSQL: ClockSweepTick, StrategyGetBuffer, freelist.c.)
  */
-final class ClockSweep {
-    /** In {@code freeNext}: 0 not in the list, 1 last of it, else the next buffer plus 2. */
-    private static final int END_OF_LIST = 1;
-
+final class ClockSweep implements ReplacementPolicy {
     private final BufferDescriptors descriptors;
     private final int nbuffers;
 
-    /** Links of the free list. Under {@link #freeLock}. */
-    private final UnsafeBuffer freeNext;
-
-    private final ReentrantLock freeLock = new ReentrantLock();
-
-    /**
-     * First of the free list, coded like a link. Written under {@link #freeLock}; read without it
-     * as a hint.
-     */
-    private volatile int firstFree = END_OF_LIST;
-
-    /** Buffers from here on were never used. */
-    private final AtomicInteger highWater = new AtomicInteger();
-
+    /** Ticks since the pool was opened. Moved by everybody. */
     private final AtomicLong hand = new AtomicLong();
 
-    ClockSweep(PoolMemory memory, BufferDescriptors descriptors, int nbuffers) {
+    ClockSweep(BufferDescriptors descriptors, int nbuffers) {
         this.descriptors = descriptors;
-        this.freeNext = memory.freeNext;
         this.nbuffers = nbuffers;
     }
 
-    /** Buffers from this one on were never used. */
-    int highWater() {
-        return Math.min(highWater.get(), nbuffers);
-    }
-
-    /**
-     * A buffer that nobody had pinned, now pinned once by the caller; its old page may still be in
-     * it, and dirty.
-     *
-     * @throws NoFreeBufferException when the hand has gone round and met pinned buffers only
-     */
-    int victim() {
-        int buffer;
-        while ((buffer = popFree()) >= 0 || (buffer = takeNew()) >= 0) {
-            int state = descriptors.lockHeader(buffer);
-            if ((state & (REFCOUNT_MASK | USAGECOUNT_MASK)) == 0) {
-                descriptors.pinAndUnlockHeader(buffer, state);
-                return buffer;
-            }
-            descriptors.unlockHeader(
-                    buffer, state); // the clock hand was faster and it is in use again
-        }
-        return sweep();
-    }
-
-    private int sweep() {
+    @Override
+    public int victim() {
         int tries = nbuffers;
         for (; ; ) {
             int buffer = (int) (hand.getAndIncrement() % nbuffers);
@@ -79,11 +31,7 @@ final class ClockSweep {
             if (refcount(state) != 0) {
                 descriptors.unlockHeader(buffer, state);
                 if (--tries == 0) {
-                    throw new NoFreeBufferException(
-                            "no unpinned buffer: all "
-                                    + nbuffers
-                                    + " of the pool are in use nbuffers="
-                                    + nbuffers);
+                    throw noneUnpinned(nbuffers);
                 }
             } else if (usageCount(state) != 0) {
                 descriptors.unlockHeader(buffer, state - USAGECOUNT_ONE);
@@ -95,74 +43,31 @@ final class ClockSweep {
         }
     }
 
-    /** Puts a buffer that holds no page at the head of the free list, unless it is in it. */
-    void free(int buffer) {
-        freeLock.lock();
-        try {
-            if (freeNext.getInt(buffer << 2) == 0) {
-                freeNext.putInt(buffer << 2, firstFree);
-                firstFree = buffer + 2;
-            }
-        } finally {
-            freeLock.unlock();
-        }
+    static NoFreeBufferException noneUnpinned(int nbuffers) {
+        return new NoFreeBufferException(
+                "no unpinned buffer: all "
+                        + nbuffers
+                        + " of the pool are in use nbuffers="
+                        + nbuffers);
     }
 
-    /** The buffer's link, only to bring it into the cache. */
-    int link(int buffer) {
-        return freeNext.getInt(buffer << 2);
+    @Override
+    public int firstUses() {
+        return USAGECOUNT_ONE;
     }
 
-    private int popFree() {
-        if (firstFree == END_OF_LIST) {
-            return -1;
-        }
-        freeLock.lock();
-        try {
-            int buffer = firstFree - 2;
-            if (buffer >= 0) {
-                firstFree = freeNext.getInt(buffer << 2);
-                freeNext.putInt(buffer << 2, 0);
-            }
-            return buffer;
-        } finally {
-            freeLock.unlock();
-        }
+    @Override
+    public long ticks() {
+        return hand.get();
     }
 
-    private int takeNew() {
-        for (; ; ) {
-            int buffer = highWater.get();
-            if (buffer >= nbuffers) {
-                return -1;
-            }
-            if (highWater.compareAndSet(buffer, buffer + 1)) {
-                return buffer;
-            }
-        }
+    @Override
+    public int hand() {
+        return (int) (hand.get() % nbuffers);
     }
 
-    /** Length of the free list, which is checked for loops. For the inspection. */
-    int freeListLength() {
-        freeLock.lock();
-        try {
-            int length = 0;
-            for (int link = firstFree; link != END_OF_LIST; link = freeNext.getInt(link - 2 << 2)) {
-                length++;
-                assert length <= nbuffers : "loop in the free list";
-            }
-            return length;
-        } finally {
-            freeLock.unlock();
-        }
-    }
-
-    boolean isInFreeList(int buffer) {
-        freeLock.lock();
-        try {
-            return freeNext.getInt(buffer << 2) != 0;
-        } finally {
-            freeLock.unlock();
-        }
+    @Override
+    public int after(int buffer) {
+        return buffer + 1 == nbuffers ? 0 : buffer + 1;
     }
 }

@@ -17,7 +17,7 @@ class DropParts {
             ResidencyTracker tracker,
             BufferDescriptors descriptors,
             BufferAllocator allocator,
-            ClockSweep sweep) {
+            BufferReplacement replacement) {
         FullScanDropper scan = new FullScanDropper(descriptors, allocator, options.nbuffers());
         return switch (options.strategy()) {
             case FULL_SCAN -> scan;
@@ -29,7 +29,7 @@ class DropParts {
                     new AdaptiveDropper(
                             descriptors,
                             allocator,
-                            sweep,
+                            replacement,
                             (ResidentForks) tracker,
                             new DropCosts(options.nbuffers()));
         };

@@ -102,8 +102,8 @@ final class PoolInspection {
                         "tag left",
                         buffer);
                 require(
-                        buffer >= pool.sweep.highWater()
-                                || pool.sweep.isInFreeList(buffer)
+                        buffer >= pool.replacement.highWater()
+                                || pool.replacement.isInFreeList(buffer)
                                 || refcount(state) > 0,
                         "BUF-6",
                         "lost: no tag, not free",
@@ -135,7 +135,7 @@ final class PoolInspection {
         }
         require(!pool.table.anyLockHeld(), "BUF-1", "partition lock left", -1);
         checkChains(pool, tagged);
-        pool.sweep.freeListLength();
+        pool.replacement.freeListLength();
     }
 
     /** What the strategy keeps is what a walk over all descriptors finds. */

@@ -11,7 +11,7 @@ import org.pgkernel.smgr.SmgrRelation;
 final class WriteOut {
     private final BufferDescriptors descriptors;
     private final DirtyBitmap dirty;
-    private final ClockSweep sweep;
+    private final BufferReplacement replacement;
     private final BufferAllocator allocator;
     private final BufferIo io;
     private final LockTable content;
@@ -20,13 +20,13 @@ final class WriteOut {
     WriteOut(
             BufferDescriptors descriptors,
             DirtyBitmap dirty,
-            ClockSweep sweep,
+            BufferReplacement replacement,
             BufferAllocator allocator,
             BufferIo io,
             LockTable content) {
         this.descriptors = descriptors;
         this.dirty = dirty;
-        this.sweep = sweep;
+        this.replacement = replacement;
         this.allocator = allocator;
         this.io = io;
         this.content = content;
@@ -40,7 +40,7 @@ final class WriteOut {
      */
     synchronized int all() {
         order.clear();
-        int end = sweep.highWater();
+        int end = replacement.highWater();
         for (int buffer = dirty.next(0, end); buffer >= 0; buffer = dirty.next(buffer + 1, end)) {
             int state = descriptors.lockHeader(buffer);
             if ((state & DIRTY) == 0) {
@@ -75,7 +75,7 @@ final class WriteOut {
     }
 
     void database(int db) {
-        int end = sweep.highWater();
+        int end = replacement.highWater();
         for (int buffer = dirty.next(0, end); buffer >= 0; buffer = dirty.next(buffer + 1, end)) {
             if (descriptors.db(buffer) == db) {
                 int state = descriptors.lockHeader(buffer);
@@ -92,7 +92,7 @@ final class WriteOut {
         int spc = relation.spcOid();
         int db = relation.dbOid();
         int rel = relation.relNumber();
-        int end = sweep.highWater();
+        int end = replacement.highWater();
         for (int buffer = dirty.next(0, end); buffer >= 0; buffer = dirty.next(buffer + 1, end)) {
             if (descriptors.isOfRelation(buffer, spc, db, rel)) {
                 int state = descriptors.lockHeader(buffer);

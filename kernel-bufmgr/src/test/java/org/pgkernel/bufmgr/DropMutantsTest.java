@@ -153,7 +153,7 @@ class DropMutantsTest {
                 ResidencyTracker tracker,
                 BufferDescriptors descriptors,
                 BufferAllocator allocator,
-                ClockSweep sweep) {
+                BufferReplacement replacement) {
             FullScanDropper scan = new FullScanDropper(descriptors, allocator, options.nbuffers());
             return switch (options.strategy()) {
                 case FULL_SCAN ->
@@ -170,7 +170,7 @@ class DropMutantsTest {
                         new FaultyAdaptive(
                                 descriptors,
                                 allocator,
-                                sweep,
+                                replacement,
                                 (ResidentForks) tracker,
                                 options.nbuffers(),
                                 mutant);
@@ -363,11 +363,11 @@ class DropMutantsTest {
         FaultyAdaptive(
                 BufferDescriptors descriptors,
                 BufferAllocator allocator,
-                ClockSweep sweep,
+                BufferReplacement replacement,
                 ResidentForks resident,
                 int nbuffers,
                 Mutant mutant) {
-            super(descriptors, allocator, sweep, resident, new DropCosts(nbuffers));
+            super(descriptors, allocator, replacement, resident, new DropCosts(nbuffers));
             this.mutant = mutant;
         }
 

@@ -40,7 +40,8 @@ class MappingLincheckTest {
                     new BufferAllocator(
                             descriptors,
                             new BufferTable(memory, descriptors, BufferTable.bucketsFor(16)),
-                            new ClockSweep(memory, descriptors, 16),
+                            new BufferReplacement(
+                                    memory, descriptors, new ClockSweep(descriptors, 16), 16),
                             io,
                             content,
                             new PinWaiters(descriptors, content),

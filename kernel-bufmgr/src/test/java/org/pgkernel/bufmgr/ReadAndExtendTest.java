@@ -320,7 +320,7 @@ class ReadAndExtendTest {
     void aFreshPageBecomesValidUnderItsLock() throws Exception {
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 3);
         r.zeroExtend(ForkNumber.MAIN, 3, 1, true);
-        int next = f.pool.sweep.highWater(); // where the page will go: hold it up there
+        int next = f.pool.replacement.highWater(); // where the page will go: hold it up there
         f.pool.lockExclusive(next);
         Thread restorer =
                 new Thread(

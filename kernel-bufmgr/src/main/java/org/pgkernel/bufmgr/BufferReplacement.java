@@ -1,0 +1,183 @@
+package org.pgkernel.bufmgr;
+
+import static org.pgkernel.bufmgr.BufferState.*;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.error.NoFreeBufferException;
+
+/**
+ * Chooses the next buffer to use: first one that a drop has freed, then one never used, then the
+ * policy's choice.
+ *
+ * <p>PostgreSQL builds a list of all buffers at start; here a high-water mark stands for its
+ * never-used part, so that start-up does not touch the descriptors. (PostgreSQL: StrategyGetBuffer,
+ * StrategyFreeBuffer, StrategySyncStart, freelist.c.)
+ */
+final class BufferReplacement {
+    /** In {@code freeNext}: 0 not in the list, 1 last of it, else the next buffer plus 2. */
+    private static final int END_OF_LIST = 1;
+
+    private final BufferDescriptors descriptors;
+    private final ReplacementPolicy policy;
+    private final int nbuffers;
+
+    /** Links of the free list. Under {@link #freeLock}. */
+    private final UnsafeBuffer freeNext;
+
+    private final ReentrantLock freeLock = new ReentrantLock();
+
+    /**
+     * First of the free list, coded like a link. Written under {@link #freeLock}; read without it
+     * as a hint.
+     */
+    private volatile int firstFree = END_OF_LIST;
+
+    /** Buffers from here on were never used. */
+    private final AtomicInteger highWater = new AtomicInteger();
+
+    /** Buffers handed out. Added to by everybody. */
+    private final LongAdder allocations = new LongAdder();
+
+    /** Who sleeps until the next allocation, or null. Whoever sets it to null wakes him. */
+    private volatile Thread sleeper;
+
+    BufferReplacement(
+            PoolMemory memory,
+            BufferDescriptors descriptors,
+            ReplacementPolicy policy,
+            int nbuffers) {
+        this.descriptors = descriptors;
+        this.policy = policy;
+        this.freeNext = memory.freeNext;
+        this.nbuffers = nbuffers;
+    }
+
+    ReplacementPolicy policy() {
+        return policy;
+    }
+
+    /** Buffers from this one on were never used. */
+    int highWater() {
+        return Math.min(highWater.get(), nbuffers);
+    }
+
+    /**
+     * A buffer that nobody had pinned, now pinned once by the caller; its old page may still be in
+     * it, and dirty.
+     *
+     * @throws NoFreeBufferException when the hand has gone round and met pinned buffers only
+     */
+    int victim() {
+        allocations.increment(); // before the sleeper is looked at, see wakeAtAllocation
+        Thread waiting = sleeper;
+        if (waiting != null) {
+            sleeper = null; // twice is harmless: he looks again when woken
+            LockSupport.unpark(waiting);
+        }
+        int buffer;
+        while ((buffer = popFree()) >= 0 || (buffer = takeNew()) >= 0) {
+            int state = descriptors.lockHeader(buffer);
+            if ((state & (REFCOUNT_MASK | USAGECOUNT_MASK)) == 0) {
+                descriptors.pinAndUnlockHeader(buffer, state);
+                return buffer;
+            }
+            descriptors.unlockHeader(
+                    buffer, state); // the policy's hand was faster and it is in use again
+        }
+        return policy.victim();
+    }
+
+    /** Where the hand is. For the background writer; see {@link SyncStart}. */
+    SyncStart syncStart() {
+        return new SyncStart(policy.hand(), policy.ticks(), allocations.sum());
+    }
+
+    /** The buffer that the hand will look at after this one, if nothing changes meanwhile. */
+    int after(int buffer) {
+        return policy.after(buffer);
+    }
+
+    /**
+     * The next allocation wakes the thread, once. Null takes it back. A thread calls this, then
+     * looks whether there was an allocation, then parks; an allocation counts itself, then looks
+     * for a sleeper: so none is missed. (PostgreSQL: StrategyNotifyBgWriter.)
+     */
+    void wakeAtAllocation(Thread thread) {
+        sleeper = thread;
+    }
+
+    /** Puts a buffer that holds no page at the head of the free list, unless it is in it. */
+    void free(int buffer) {
+        freeLock.lock();
+        try {
+            if (freeNext.getInt(buffer << 2) == 0) {
+                freeNext.putInt(buffer << 2, firstFree);
+                firstFree = buffer + 2;
+            }
+        } finally {
+            freeLock.unlock();
+        }
+    }
+
+    /** The buffer's link, only to bring it into the cache. */
+    int link(int buffer) {
+        return freeNext.getInt(buffer << 2);
+    }
+
+    private int popFree() {
+        if (firstFree == END_OF_LIST) {
+            return -1;
+        }
+        freeLock.lock();
+        try {
+            int buffer = firstFree - 2;
+            if (buffer >= 0) {
+                firstFree = freeNext.getInt(buffer << 2);
+                freeNext.putInt(buffer << 2, 0);
+            }
+            return buffer;
+        } finally {
+            freeLock.unlock();
+        }
+    }
+
+    private int takeNew() {
+        for (; ; ) {
+            int buffer = highWater.get();
+            if (buffer >= nbuffers) {
+                return -1;
+            }
+            if (highWater.compareAndSet(buffer, buffer + 1)) {
+                return buffer;
+            }
+        }
+    }
+
+    /** Length of the free list, which is checked for loops. For the inspection. */
+    int freeListLength() {
+        freeLock.lock();
+        try {
+            int length = 0;
+            for (int link = firstFree; link != END_OF_LIST; link = freeNext.getInt(link - 2 << 2)) {
+                length++;
+                assert length <= nbuffers : "loop in the free list";
+            }
+            return length;
+        } finally {
+            freeLock.unlock();
+        }
+    }
+
+    boolean isInFreeList(int buffer) {
+        freeLock.lock();
+        try {
+            return freeNext.getInt(buffer << 2) != 0;
+        } finally {
+            freeLock.unlock();
+        }
+    }
+}
