@@ -2,6 +2,7 @@ package org.pgkernel.bufmgr;
 
 import static org.pgkernel.bufmgr.BufferState.*;
 
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BufferTag;
@@ -14,6 +15,9 @@ import org.pgkernel.base.BufferTag;
  * <em>and</em> the exclusive lock of its mapping partition, and never while anybody but the writer
  * has a pin; so it may be read under any of the three. The header lock is held for a few
  * instructions: no other lock is taken and nothing waits under it.
+ *
+ * <p>A state word is 8 bytes and is read and changed as a whole; its upper half, the tag's
+ * generation, changes in {@link #setTag} alone. Methods take and return the lower half.
  *
  * <p>(PostgreSQL: BufferDesc, LockBufHdr, PinBuffer, UnpinBuffer.)
  */
@@ -28,51 +32,75 @@ final class BufferDescriptors {
         this.dirty = dirty;
     }
 
+    /** The lower half of the word: pin count, usage count, flags. */
     int state(int buffer) {
-        return states.getIntVolatile(buffer << 2);
+        return (int) states.getLongVolatile(buffer << 3);
     }
 
     /**
-     * @return the word, locked
+     * @return the state, locked
      */
     int lockHeader(int buffer) {
-        int offset = buffer << 2;
+        int offset = buffer << 3;
         for (int spins = 0; ; spins++) {
-            int state = states.getIntVolatile(offset);
-            if ((state & LOCKED) == 0 && states.compareAndSetInt(offset, state, state | LOCKED)) {
-                return state | LOCKED;
+            long word = states.getLongVolatile(offset);
+            if ((word & LOCKED) == 0 && states.compareAndSetLong(offset, word, word | LOCKED)) {
+                return (int) word | LOCKED;
             }
             pause(spins);
         }
     }
 
-    /** Ends {@link #lockHeader} and makes {@code state}, without the lock bit, the new word. */
+    /** Ends {@link #lockHeader} and makes {@code state}, without the lock bit, the new state. */
     void unlockHeader(int buffer, int state) {
-        assert (states.getIntVolatile(buffer << 2) & LOCKED) != 0 : "header not locked";
-        states.putIntVolatile(buffer << 2, state & ~LOCKED);
+        int offset = buffer << 3;
+        long word = states.getLong(offset); // ours while it is locked
+        assert (word & LOCKED) != 0 : "header not locked";
+        states.putLongVolatile(
+                offset, word & GENERATION_MASK | Integer.toUnsignedLong(state & ~LOCKED));
     }
 
     /**
      * Adds a pin, and a use up to the maximum. The caller makes sure that the buffer keeps its tag
-     * meanwhile. @return the new word
+     * meanwhile. @return the new state
      */
     int pin(int buffer) {
-        int offset = buffer << 2;
+        int offset = buffer << 3;
         for (int spins = 0; ; spins++) {
-            int state = states.getIntVolatile(offset);
-            if ((state & LOCKED) != 0) {
+            long word = states.getLongVolatile(offset);
+            if ((word & LOCKED) != 0) {
                 pause(spins);
                 continue;
             }
-            assert refcount(state) != REFCOUNT_MASK : "too many pins";
-            int next = state + REFCOUNT_ONE;
-            if (usageCount(state) < MAX_USAGE_COUNT) {
-                next += USAGECOUNT_ONE;
-            }
-            if (states.compareAndSetInt(offset, state, next)) {
-                return next;
+            long next = pinned(word);
+            if (states.compareAndSetLong(offset, word, next)) {
+                return (int) next;
             }
         }
+    }
+
+    /** State and generation, for {@link #pinUnchanged}. */
+    long word(int buffer) {
+        return states.getLongVolatile(buffer << 3);
+    }
+
+    /**
+     * Adds a pin, and a use up to the maximum, if the word is still {@code word}, in which the
+     * header is not locked. What was read of the tag between the two calls is then what the pinned
+     * buffer holds: see the optimistic lookup.
+     */
+    boolean pinUnchanged(int buffer, long word) {
+        VarHandle.acquireFence(); // the reads of the tag come before the CAS
+        return states.compareAndSetLong(buffer << 3, word, pinned(word));
+    }
+
+    /** The word with one more pin, and one more use unless it has the most: one change for both. */
+    private static long pinned(long word) {
+        assert refcount((int) word) != REFCOUNT_MASK : "too many pins";
+        return word
+                + (usageCount((int) word) < MAX_USAGE_COUNT
+                        ? REFCOUNT_ONE + USAGECOUNT_ONE
+                        : REFCOUNT_ONE);
     }
 
     /** Adds a pin, but no use, and unlocks the header. (PostgreSQL: PinBuffer_Locked.) */
@@ -82,32 +110,33 @@ final class BufferDescriptors {
 
     /** Takes a pin away. @return true when somebody waits for being the last and now is */
     boolean unpin(int buffer) {
-        int offset = buffer << 2;
+        int offset = buffer << 3;
         for (int spins = 0; ; spins++) {
-            int state = states.getIntVolatile(offset);
-            if ((state & LOCKED) != 0) {
+            long word = states.getLongVolatile(offset);
+            if ((word & LOCKED) != 0) {
                 pause(spins);
                 continue;
             }
-            assert refcount(state) > 0 : "pin released that nobody holds";
-            int next = state - REFCOUNT_ONE;
-            if (states.compareAndSetInt(offset, state, next)) {
-                return (next & PIN_COUNT_WAITER) != 0 && refcount(next) == 1;
+            assert refcount((int) word) > 0 : "pin released that nobody holds";
+            long next = word - REFCOUNT_ONE;
+            if (states.compareAndSetLong(offset, word, next)) {
+                return (next & PIN_COUNT_WAITER) != 0 && refcount((int) next) == 1;
             }
         }
     }
 
     /** Sets the dirty flags, then the bit. The order matters: see {@link DirtyBitmap}. */
     void markDirty(int buffer) {
-        int offset = buffer << 2;
+        int offset = buffer << 3;
         for (int spins = 0; ; spins++) {
-            int state = states.getIntVolatile(offset);
-            if ((state & LOCKED) != 0) {
+            long word = states.getLongVolatile(offset);
+            if ((word & LOCKED) != 0) {
                 pause(spins);
                 continue;
             }
-            assert refcount(state) > 0 && (state & VALID) != 0 : "page marked dirty without a pin";
-            if (states.compareAndSetInt(offset, state, state | DIRTY | JUST_DIRTIED)) {
+            assert refcount((int) word) > 0 && (word & VALID) != 0
+                    : "page marked dirty without a pin";
+            if (states.compareAndSetLong(offset, word, word | DIRTY | JUST_DIRTIED)) {
                 break;
             }
         }
@@ -209,8 +238,16 @@ final class BufferDescriptors {
         return buffer;
     }
 
-    /** Under the header lock and the partition lock. */
+    /**
+     * Under the header lock and the partition lock. Begins a new generation, which {@link
+     * #unlockHeader} publishes together with the tag; the fence keeps the tag behind the lock bit
+     * for whoever reads tags without a lock.
+     */
     void setTag(int buffer, int spc, int db, int rel, int fork, int block) {
+        long word = states.getLong(buffer << 3); // ours while it is locked
+        assert (word & LOCKED) != 0 : "tag changed without its header lock";
+        states.putLong(buffer << 3, word + GENERATION_ONE);
+        VarHandle.storeStoreFence();
         BufferTag.put(tags, buffer * BufferTag.LENGTH, spc, db, rel, fork, block);
     }
 

@@ -1,16 +1,20 @@
 package org.pgkernel.bufmgr;
 
 /**
- * The bits of a buffer's state word, packed as PostgreSQL packs them:
+ * The bits of a buffer's state word: the low half packed as PostgreSQL packs its state, above it
+ * the generation of the buffer's tag:
  *
  * <pre>
- *  31                       22 21      18 17                    0
- *  +--------------------------+----------+-----------------------+
- *  | 10 flags                 | usage 4  | pin count 18          |
- *  +--------------------------+----------+-----------------------+
+ *  63                                32 31      22 21    18 17              0
+ *  +-----------------------------------+----------+--------+-----------------+
+ *  | generation 32                     | 10 flags | usage 4| pin count 18    |
+ *  +-----------------------------------+----------+--------+-----------------+
  * </pre>
  *
- * Zero is the state of a buffer that was never used. (PostgreSQL: buf_internals.h.)
+ * The generation changes whenever the buffer gets another tag or loses its tag, and wraps. Only
+ * {@link BufferDescriptors} sees it; everywhere else <em>state</em> means the low half, an int.
+ * Zero is the word of a buffer that was never used. (PostgreSQL: buf_internals.h, which has no
+ * generation.)
  */
 final class BufferState {
     static final int REFCOUNT_ONE = 1;
@@ -53,6 +57,12 @@ final class BufferState {
     static final int PERMANENT = 1 << 31;
 
     static final int FLAG_MASK = 0xFFC00000;
+
+    /** Of the whole word. */
+    static final long GENERATION_ONE = 1L << 32;
+
+    /** Of the whole word: what is not the state. */
+    static final long GENERATION_MASK = -1L << 32;
 
     private BufferState() {}
 

@@ -24,7 +24,7 @@ final class PoolMemory {
     /** Address of block 0. */
     final long blocks;
 
-    /** State words, 4 bytes each. */
+    /** State words, 8 bytes each. */
     final UnsafeBuffer states = new UnsafeBuffer(0L, 0);
 
     /** Tags, 20 bytes each. */
@@ -59,7 +59,7 @@ final class PoolMemory {
     PoolMemory(int nbuffers, int buckets, int partitions) {
         blockBytes = (long) nbuffers * Page.SIZE;
         blocks = NativeMemory.reserve(blockBytes);
-        lengths[0] = nbuffers * 4;
+        lengths[0] = nbuffers * 8;
         lengths[1] = nbuffers * BufferTag.LENGTH;
         lengths[2] = nbuffers * 8;
         lengths[3] = nbuffers * 4;
