@@ -5,6 +5,7 @@ import static org.pgkernel.bufmgr.BufferState.*;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.pgkernel.base.BufferTag;
+import org.pgkernel.base.LockRank;
 import org.pgkernel.base.error.KernelStoppedException;
 
 /**
@@ -158,6 +159,7 @@ final class BufferAllocator {
             tracker.mapped(victim, spc, db, rel, fork, block);
         }
         table.unlockBoth(oldPartition, partition);
+        assert LockRank.READ_IN_PROGRESS.enter(); // ours since its header was unlocked
         return ~victim;
     }
 

@@ -6,6 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BufferTag;
+import org.pgkernel.base.LockRank;
 
 /**
  * The descriptors: state words and tags. This class alone changes state words.
@@ -41,6 +42,7 @@ final class BufferDescriptors {
      * @return the state, locked
      */
     int lockHeader(int buffer) {
+        assert LockRank.HEADER.enter();
         int offset = buffer << 3;
         for (int spins = 0; ; spins++) {
             long word = states.getLongVolatile(offset);
@@ -56,6 +58,7 @@ final class BufferDescriptors {
         int offset = buffer << 3;
         long word = states.getLong(offset); // ours while it is locked
         assert (word & LOCKED) != 0 : "header not locked";
+        assert LockRank.HEADER.leave();
         states.putLongVolatile(
                 offset, word & GENERATION_MASK | Integer.toUnsignedLong(state & ~LOCKED));
     }

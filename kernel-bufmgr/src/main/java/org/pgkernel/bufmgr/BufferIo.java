@@ -4,6 +4,7 @@ import static org.pgkernel.bufmgr.BufferState.*;
 
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.LockRank;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.PageChecksum;
 import org.pgkernel.base.PageVerify;
@@ -49,11 +50,14 @@ final class BufferIo {
      * @return false when another has done the work: the page is valid, or clean
      */
     boolean start(int buffer, boolean input) {
+        LockRank rank = input ? LockRank.READ_IN_PROGRESS : LockRank.WRITE_IN_PROGRESS;
+        assert rank.enter();
         for (; ; ) {
             int state = descriptors.lockHeader(buffer);
             if ((state & IO_IN_PROGRESS) == 0) {
                 boolean done = input ? (state & VALID) != 0 : (state & DIRTY) == 0;
                 descriptors.unlockHeader(buffer, done ? state : state | IO_IN_PROGRESS);
+                assert !done || rank.leave();
                 return !done;
             }
             descriptors.unlockHeader(buffer, state);
@@ -68,6 +72,10 @@ final class BufferIo {
     void terminate(int buffer, boolean clean, int flags) {
         int state = descriptors.lockHeader(buffer);
         assert (state & IO_IN_PROGRESS) != 0 : "not the owner of the I/O";
+        // A page that is written is valid, one that is read is not yet.
+        LockRank rank =
+                (state & VALID) == 0 ? LockRank.READ_IN_PROGRESS : LockRank.WRITE_IN_PROGRESS;
+        assert rank.leave();
         int next = state & ~(IO_IN_PROGRESS | IO_ERROR) | flags;
         if (clean && (state & JUST_DIRTIED) == 0) {
             descriptors.cleanAndUnlockHeader(buffer, next);

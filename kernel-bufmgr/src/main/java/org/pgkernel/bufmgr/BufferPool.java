@@ -6,6 +6,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.LockRank;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.RefusedException;
@@ -72,7 +73,7 @@ public final class BufferPool implements AutoCloseable {
         replacement =
                 new BufferReplacement(
                         memory, descriptors, new ClockSweep(descriptors, nbuffers), nbuffers);
-        content = new LockTable(memory.contentLocks, 3, new WaitTable(256));
+        content = new LockTable(memory.contentLocks, 3, new WaitTable(256), LockRank.CONTENT);
         io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
         pinWaiters = new PinWaiters(descriptors, content);
         allocator =
@@ -182,7 +183,7 @@ public final class BufferPool implements AutoCloseable {
         if (locking) {
             // Before the page becomes valid: nobody may see the zeros. Nobody can look at it yet,
             // so it is a cleanup lock as well.
-            content.lockExclusive(buffer);
+            content.lockUnreachable(buffer);
         }
         io.terminate(buffer, false, VALID);
     }
@@ -211,11 +212,13 @@ public final class BufferPool implements AutoCloseable {
                 extensionLocks[
                         (relation.relNumber() * 31 + relation.dbOid() * 7 + fork.ordinal())
                                 & EXTENSION_LOCKS - 1];
+        assert LockRank.RELATION_EXTENSION.enter();
         extension.lock();
         try {
             return extendLocked(relation, fork, lock);
         } finally {
             extension.unlock();
+            assert LockRank.RELATION_EXTENSION.leave();
         }
     }
 
@@ -253,7 +256,7 @@ public final class BufferPool implements AutoCloseable {
             }
         }
         if (lock) {
-            content.lockExclusive(buffer);
+            content.lockUnreachable(buffer);
         }
         io.terminate(buffer, false, VALID);
         return buffer;

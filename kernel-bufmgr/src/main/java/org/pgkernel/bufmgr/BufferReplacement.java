@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.LockRank;
 import org.pgkernel.base.error.NoFreeBufferException;
 
 /**
@@ -112,6 +113,7 @@ final class BufferReplacement {
 
     /** Puts a buffer that holds no page at the head of the free list, unless it is in it. */
     void free(int buffer) {
+        assert LockRank.FREE_LIST.enter();
         freeLock.lock();
         try {
             if (freeNext.getInt(buffer << 2) == 0) {
@@ -120,6 +122,7 @@ final class BufferReplacement {
             }
         } finally {
             freeLock.unlock();
+            assert LockRank.FREE_LIST.leave();
         }
     }
 
@@ -132,6 +135,7 @@ final class BufferReplacement {
         if (firstFree == END_OF_LIST) {
             return -1;
         }
+        assert LockRank.FREE_LIST.enter();
         freeLock.lock();
         try {
             int buffer = firstFree - 2;
@@ -142,6 +146,7 @@ final class BufferReplacement {
             return buffer;
         } finally {
             freeLock.unlock();
+            assert LockRank.FREE_LIST.leave();
         }
     }
 
@@ -159,6 +164,7 @@ final class BufferReplacement {
 
     /** Length of the free list, which is checked for loops. For the inspection. */
     int freeListLength() {
+        assert LockRank.FREE_LIST.enter();
         freeLock.lock();
         try {
             int length = 0;
@@ -169,15 +175,18 @@ final class BufferReplacement {
             return length;
         } finally {
             freeLock.unlock();
+            assert LockRank.FREE_LIST.leave();
         }
     }
 
     boolean isInFreeList(int buffer) {
+        assert LockRank.FREE_LIST.enter();
         freeLock.lock();
         try {
             return freeNext.getInt(buffer << 2) != 0;
         } finally {
             freeLock.unlock();
+            assert LockRank.FREE_LIST.leave();
         }
     }
 }

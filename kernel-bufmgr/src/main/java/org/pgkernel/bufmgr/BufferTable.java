@@ -1,6 +1,7 @@
 package org.pgkernel.bufmgr;
 
 import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.LockRank;
 
 /**
  * The mapping table: which buffer holds which block. Buckets of buffers chained through one link a
@@ -37,7 +38,8 @@ final class BufferTable {
                 new LockTable(
                         memory.partitionLocks,
                         PoolMemory.PARTITION_LOCK_SHIFT,
-                        new WaitTable(PARTITIONS));
+                        new WaitTable(PARTITIONS),
+                        LockRank.MAPPING_PARTITION);
     }
 
     /** A power of two, at least one bucket a buffer and one a partition. */

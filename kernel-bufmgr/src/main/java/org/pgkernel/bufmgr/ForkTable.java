@@ -4,6 +4,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BufferTag;
+import org.pgkernel.base.LockRank;
 
 /**
  * The relation forks that have pages in the pool, each with a word for its user: a chained hash
@@ -69,7 +70,8 @@ final class ForkTable {
                 new LockTable(
                         memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
                         PoolMemory.PARTITION_LOCK_SHIFT,
-                        new WaitTable(STRIPES));
+                        new WaitTable(STRIPES),
+                        LockRank.FORK_STRIPE);
     }
 
     static int hash(int spc, int db, int rel, int fork) {

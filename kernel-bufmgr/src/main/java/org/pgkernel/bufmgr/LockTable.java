@@ -1,6 +1,7 @@
 package org.pgkernel.bufmgr;
 
 import org.agrona.concurrent.AtomicBuffer;
+import org.pgkernel.base.LockRank;
 
 /**
  * Shared/exclusive locks, one 8-byte word each: spin shortly, then park. Zero is free. Not
@@ -25,13 +26,35 @@ final class LockTable {
     private final int shift;
     private final WaitTable waits;
 
+    /** Of all locks of the table; null when nobody is to check it. */
+    private final LockRank rank;
+
     LockTable(AtomicBuffer words, int shift, WaitTable waits) {
+        this(words, shift, waits, null);
+    }
+
+    LockTable(AtomicBuffer words, int shift, WaitTable waits, LockRank rank) {
         this.words = words;
         this.shift = shift;
         this.waits = waits;
+        this.rank = rank;
     }
 
     boolean tryLockShared(int index) {
+        assert rank == null || rank.enterTried();
+        boolean locked = takeShared(index);
+        assert locked || rank == null || rank.leave();
+        return locked;
+    }
+
+    boolean tryLockExclusive(int index) {
+        assert rank == null || rank.enterTried();
+        boolean locked = takeExclusive(index);
+        assert locked || rank == null || rank.leave();
+        return locked;
+    }
+
+    private boolean takeShared(int index) {
         int offset = index << shift;
         for (; ; ) {
             long word = words.getLongVolatile(offset);
@@ -44,22 +67,23 @@ final class LockTable {
         }
     }
 
-    boolean tryLockExclusive(int index) {
+    private boolean takeExclusive(int index) {
         int offset = index << shift;
         return words.getLongVolatile(offset) == 0 && words.compareAndSetLong(offset, 0, mine());
     }
 
     void lockShared(int index) {
         assert !heldExclusivelyByMe(index) : "lock taken twice by one thread";
+        assert rank == null || rank.enter();
         for (int i = 0; i < SPINS; i++) {
-            if (tryLockShared(index)) {
+            if (takeShared(index)) {
                 return;
             }
             Thread.onSpinWait();
         }
         waits.enter(index);
         try {
-            while (!tryLockShared(index)) {
+            while (!takeShared(index)) {
                 waits.await(index);
             }
         } finally {
@@ -69,15 +93,29 @@ final class LockTable {
 
     void lockExclusive(int index) {
         assert !heldExclusivelyByMe(index) : "lock taken twice by one thread";
+        assert rank == null || rank.enter();
+        awaitExclusive(index);
+    }
+
+    /**
+     * Exclusive, for a page that nobody else can have reached: its lock is free, so it may be taken
+     * out of order.
+     */
+    void lockUnreachable(int index) {
+        assert rank == null || rank.enterTried();
+        awaitExclusive(index);
+    }
+
+    private void awaitExclusive(int index) {
         for (int i = 0; i < SPINS; i++) {
-            if (tryLockExclusive(index)) {
+            if (takeExclusive(index)) {
                 return;
             }
             Thread.onSpinWait();
         }
         waits.enter(index);
         try {
-            while (!tryLockExclusive(index)) {
+            while (!takeExclusive(index)) {
                 waits.await(index);
             }
         } finally {
@@ -88,6 +126,7 @@ final class LockTable {
     void unlock(int index) {
         int offset = index << shift;
         long word = words.getLongVolatile(offset);
+        assert rank == null || rank.leave();
         if ((word & EXCLUSIVE) != 0) {
             assert word == mine() : "exclusive lock released by another thread";
             words.putLongVolatile(offset, 0);
