@@ -1,4 +1,4 @@
-/** Tools for tests: a real PostgreSQL, byte comparison. */
+/** Tools for tests: a real PostgreSQL, byte comparison, a simulated disk. */
 module org.pgkernel.testkit {
     requires transitive org.pgkernel.base;
 
