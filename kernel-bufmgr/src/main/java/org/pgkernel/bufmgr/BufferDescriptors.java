@@ -147,6 +147,13 @@ final class BufferDescriptors {
         dirty.set(buffer);
     }
 
+    /** The same for who has locked the header, and unlocks it. */
+    void markDirtyAndUnlockHeader(int buffer, int state) {
+        assert refcount(state) > 0 && (state & VALID) != 0 : "page marked dirty without a pin";
+        unlockHeader(buffer, state | DIRTY | JUST_DIRTIED);
+        dirty.set(buffer);
+    }
+
     /** Takes the dirty flags away and unlocks the header. */
     void cleanAndUnlockHeader(int buffer, int state) {
         dirty.clear(buffer);

@@ -3,6 +3,7 @@ package org.pgkernel.bufmgr;
 import static org.pgkernel.bufmgr.BufferState.VALID;
 
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
@@ -20,12 +21,14 @@ import org.pgkernel.smgr.StorageManager;
  *
  * <p>A page is used in this order: pin ({@link #read}, {@link #extend}), lock, look or change,
  * {@link #markDirty}, unlock, unpin ({@link #release}). A pin keeps the page in its buffer; a lock
- * keeps its bytes still. Pins are counted per buffer, not per thread.
+ * keeps its bytes still. Pins are counted per buffer, not per thread: {@link #backend} counts them
+ * per backend and owns them in scopes.
  */
 public final class BufferPool implements AutoCloseable {
     public static final int MIN_BUFFERS = 16;
     public static final int MAX_BUFFERS = 1 << 26;
 
+    private static final System.Logger LOG = System.getLogger("org.pgkernel.bufmgr");
     private static final int EXTENSION_LOCKS = 64;
 
     private final int nbuffers;
@@ -51,9 +54,9 @@ public final class BufferPool implements AutoCloseable {
     final BufferIo io;
     final BufferAllocator allocator;
     final ResidencyTracker tracker;
+    final PinLimit pinLimit;
     private final PinWaiters pinWaiters;
-
-    private volatile boolean hintsAreLogged;
+    private final HintBits hints;
 
     private BufferPool(
             BufferPoolOptions options,
@@ -75,6 +78,8 @@ public final class BufferPool implements AutoCloseable {
                         memory, descriptors, new ClockSweep(descriptors, nbuffers), nbuffers);
         content = new LockTable(memory.contentLocks, 3, new WaitTable(256), LockRank.CONTENT);
         io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
+        pinLimit = new PinLimit(nbuffers);
+        hints = new HintBits(descriptors, io, smgr, checksums);
         pinWaiters = new PinWaiters(descriptors, content);
         allocator =
                 new BufferAllocator(
@@ -279,6 +284,26 @@ public final class BufferPool implements AutoCloseable {
         } while (!io.start(buffer, true));
     }
 
+    /** A backend that counts its own pins and owns them in scopes; leaks are logged by name. */
+    public BackendBuffers backend(String name) {
+        return backend(name, leak -> LOG.log(System.Logger.Level.WARNING, leak));
+    }
+
+    /** The same with somebody else to tell of leaks, one line each. */
+    public BackendBuffers backend(String name, Consumer<String> leaks) {
+        return new BackendBuffers(this, name, leaks);
+    }
+
+    /** How many backends share the pool, at most: so much each may pin beyond its need. */
+    public void maxBackends(int most) {
+        pinLimit.backends(most);
+    }
+
+    /** {@link BackendBuffers#additionalPins} for who has no pins of its own but one or two. */
+    public int additionalPins(int wanted) {
+        return pinLimit.grant(wanted, 0);
+    }
+
     /** One more pin on a buffer that the caller has pinned. (PostgreSQL: IncrBufferRefCount.) */
     public void pinAgain(int buffer) {
         descriptors.pin(buffer);
@@ -298,6 +323,10 @@ public final class BufferPool implements AutoCloseable {
 
     public void lockExclusive(int buffer) {
         content.lockExclusive(buffer);
+    }
+
+    public boolean tryLockShared(int buffer) {
+        return content.tryLockShared(buffer);
     }
 
     public boolean tryLockExclusive(int buffer) {
@@ -344,17 +373,34 @@ public final class BufferPool implements AutoCloseable {
         descriptors.markDirty(buffer);
     }
 
-    /**
-     * The change need not survive; a shared lock is enough. In recovery with checksums (or
-     * wal_log_hints) the page is not marked dirty at all, as in PostgreSQL. (PostgreSQL:
-     * MarkBufferDirtyHint.)
-     */
+    /** The same as {@link #markDirtyHint(int, boolean)} with a page of the standard layout. */
     public void markDirtyHint(int buffer) {
+        markDirtyHint(buffer, true);
+    }
+
+    /**
+     * The change need not survive; a shared lock is enough. With checksums (or wal_log_hints) an
+     * image of the page goes to {@link #hintImageLog} first; in recovery, and without a log, such a
+     * page is not marked dirty at all. (PostgreSQL: MarkBufferDirtyHint.)
+     *
+     * @param standardPage what lies between pd_lower and pd_upper means nothing
+     */
+    public void markDirtyHint(int buffer, boolean standardPage) {
         assert content.isHeld(buffer) : "hint set without a content lock";
-        if (hintsAreLogged() && smgr.inRecovery()) {
-            return;
-        }
-        descriptors.markDirty(buffer);
+        hints.markDirty(buffer, standardPage);
+    }
+
+    /** Where images of pages go that hints make dirty; {@link HintImageLog#NONE} at first. */
+    public void hintImageLog(HintImageLog log) {
+        hints.log(log);
+    }
+
+    /**
+     * The page's LSN, for who has only a shared lock while others may log hints. (PostgreSQL:
+     * BufferGetLSNAtomic.)
+     */
+    public long pageLsn(int buffer) {
+        return hints.pageLsn(buffer);
     }
 
     /** True if pages carry checksums. (PostgreSQL: DataChecksumsEnabled.) */
@@ -364,12 +410,12 @@ public final class BufferPool implements AutoCloseable {
 
     /** True if checksums or wal_log_hints are on. (PostgreSQL: XLogHintBitIsNeeded.) */
     public boolean hintsAreLogged() {
-        return checksums || hintsAreLogged;
+        return hints.areLogged();
     }
 
     /** pg_control says wal_log_hints or checksums: see {@link #markDirtyHint}. */
     public void hintsAreLogged(boolean logged) {
-        hintsAreLogged = logged;
+        hints.walLogHints(logged);
     }
 
     /** Writes one pinned, locked buffer if dirty. (PostgreSQL: FlushOneBuffer.) */

@@ -7,15 +7,31 @@ import org.pgkernel.base.error.RefusedException;
 /**
  * Cleanup locks: an exclusive content lock while nobody else has a pin. (PostgreSQL:
  * LockBufferForCleanup.)
+ *
+ * <p>Who finds other pins sets PIN_COUNT_WAITER, gives the content lock up (the others may need it
+ * to finish) and parks. Only he clears the flag, however his wait ends; a second waiter sees it and
+ * is refused, so there is never more than one whom a release could wake.
+ *
+ * <p>No wake-up is lost. The flag is set before the waiter looks at the pins for the last time, and
+ * a release takes its pin away and looks at the flag in one atomic change. If that change comes
+ * before the flag, the waiter sees the pin gone; if after, the release sees the flag, and wakes him
+ * if one pin is left. {@link WaitTable} closes the gap between his look and his parking. A pin that
+ * comes between the wake-up and his look makes him park again, and its release wakes him again, as
+ * the flag is still set. Interrupts do not end the wait.
  */
 final class PinWaiters {
     private final BufferDescriptors descriptors;
     private final LockTable content;
-    private final WaitTable waits = new WaitTable(16);
+    private final WaitTable waits;
 
     PinWaiters(BufferDescriptors descriptors, LockTable content) {
+        this(descriptors, content, new WaitTable(16));
+    }
+
+    PinWaiters(BufferDescriptors descriptors, LockTable content, WaitTable waits) {
         this.descriptors = descriptors;
         this.content = content;
+        this.waits = waits;
     }
 
     /**
@@ -40,8 +56,13 @@ final class PinWaiters {
                                 + descriptors.place(buffer));
             }
             descriptors.unlockHeader(buffer, state | PIN_COUNT_WAITER);
-            content.unlock(buffer);
-            awaitOnlyPin(buffer);
+            try {
+                content.unlock(buffer);
+                awaitOnlyPin(buffer);
+            } finally {
+                state = descriptors.lockHeader(buffer);
+                descriptors.unlockHeader(buffer, state & ~PIN_COUNT_WAITER);
+            }
         }
     }
 
@@ -69,7 +90,5 @@ final class PinWaiters {
         } finally {
             waits.leave(buffer);
         }
-        int state = descriptors.lockHeader(buffer);
-        descriptors.unlockHeader(buffer, state & ~PIN_COUNT_WAITER);
     }
 }

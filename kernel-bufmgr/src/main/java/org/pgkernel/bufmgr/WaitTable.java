@@ -15,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * other; and between that last look and the parking the waiter holds the stripe's lock, which the
  * waker needs.
  */
-final class WaitTable {
+class WaitTable {
     private static final class Stripe {
         final ReentrantLock lock = new ReentrantLock();
         final Condition changed = lock.newCondition();

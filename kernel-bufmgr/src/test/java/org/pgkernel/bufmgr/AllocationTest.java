@@ -39,6 +39,37 @@ class AllocationTest {
     }
 
     @Test
+    void pinsAndLocksOfABackendAllocateNothing() {
+        try (PoolFixture f =
+                new PoolFixture(directory, false).pool(256, true, DropStrategy.LOOKUP)) {
+            SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);
+            BackendBuffers backend = f.pool.backend("b");
+            int[] held = new int[20]; // more than the array holds
+            assertAllocatesNothing(
+                    "pins and locks as scopes",
+                    () -> {
+                        for (int i = 0; i < held.length; i++) {
+                            held[i] = backend.read(r, ForkNumber.MAIN, i, ReadMode.NORMAL);
+                        }
+                        for (int i = 0; i < ROUNDS; i++) {
+                            try (BufferPin pin =
+                                            backend.pin(
+                                                    r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
+                                    ContentLock lock = pin.lockExclusive()) {
+                                backend.pinAgain(pin.buffer());
+                                pin.markDirty();
+                                backend.release(pin.buffer());
+                            }
+                        }
+                        for (int buffer : held) {
+                            backend.release(buffer);
+                        }
+                    });
+            backend.close();
+        }
+    }
+
+    @Test
     void missesEvictionsAndWritesAllocateNothingOfThePoolsOwn() {
         try (PoolFixture f = new PoolFixture(directory, true).pool(16, true, DropStrategy.LOOKUP)) {
             SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);

@@ -39,6 +39,7 @@ class WriteTest {
                 new PoolFixture(directory, false)
                         .pool(64, true, DropStrategy.FULL_SCAN, lsn -> events.add("gate " + lsn));
         f.disk.beforeWrite = (path, offset) -> events.add("write " + offset / Page.SIZE);
+        f.pool.hintImageLog(new RecordingHintLog());
     }
 
     @AfterEach

@@ -72,7 +72,7 @@ public final class FreeSpaceMap {
             Page.init(page, 0);
         }
         if (FsmPage.setAvail(page, FsmAddress.slotOf(heapBlock), category(freeBytes))) {
-            pool.markDirtyHint(buffer);
+            pool.markDirtyHint(buffer, false);
         }
         pool.unlock(buffer);
         pool.release(buffer);
@@ -203,7 +203,7 @@ public final class FreeSpaceMap {
             if (FsmPage.avail(view, slot) != child) {
                 pool.lockExclusive(buffer);
                 FsmPage.setAvail(view, slot, child);
-                pool.markDirtyHint(buffer);
+                pool.markDirtyHint(buffer, false);
                 pool.unlock(buffer);
             }
         }
