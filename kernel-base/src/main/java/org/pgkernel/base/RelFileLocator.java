@@ -56,4 +56,18 @@ public record RelFileLocator(int spcOid, int dbOid, int relNumber) {
                 + Integer.toUnsignedString(relNumber)
                 + fork.suffix();
     }
+
+    /**
+     * The same for a temporary relation, whose name says whose it is: {@code base/5/t3_16385}.
+     * (PostgreSQL: GetRelationPath with a backend id.)
+     */
+    public String temporaryPath(int backend, ForkNumber fork) {
+        assert backend >= 0 && spcOid != GLOBAL_TABLESPACE : "not a temporary relation's place";
+        return databasePath(spcOid, dbOid)
+                + "/t"
+                + backend
+                + "_"
+                + Integer.toUnsignedString(relNumber)
+                + fork.suffix();
+    }
 }

@@ -210,17 +210,6 @@ final class ForkFiles {
         }
     }
 
-    void prefetch(int block) {
-        SegmentFile segment = pin(block, Absent.PASS, false);
-        if (segment != null) {
-            try {
-                segment.file().prefetch(offset(block), PAGE);
-            } finally {
-                segment.unpin();
-            }
-        }
-    }
-
     void startWriteback(int block, int count) {
         assert count >= 0;
         for (int done = 0; done < count; ) {
@@ -321,6 +310,21 @@ final class ForkFiles {
         if (!skipSync) {
             registerSync(segmentOf(block));
         }
+    }
+
+    /** Pins the segment that a block lies in; null when it does not exist, which is no error. */
+    SegmentFile pinIfThere(int block) {
+        return pin(block, Absent.PASS, false);
+    }
+
+    /** How many of {@code count} blocks lie in the first one's segment. */
+    int inSameSegment(int block, int count) {
+        return Math.min(count, manager().segmentBlocks() - blockInSegment(block));
+    }
+
+    /** Where a block begins in its segment file. */
+    long offset(int block) {
+        return (long) blockInSegment(block) * PAGE;
     }
 
     /**
@@ -430,7 +434,7 @@ final class ForkFiles {
         }
         append(next, file);
         if (create) {
-            requests().registerDirectory(relation.spcOid(), relation.dbOid());
+            registerDirectory();
         }
         return true;
     }
@@ -453,7 +457,7 @@ final class ForkFiles {
         knownMissing = false;
         blocks = !isRedo && manager().sharedSizes() ? 0 : BlockNumber.INVALID;
         registerSync(0);
-        requests().registerDirectory(relation.spcOid(), relation.dbOid());
+        registerDirectory();
     }
 
     private void append(String path, DiskFile file) {
@@ -620,7 +624,11 @@ final class ForkFiles {
         }
     }
 
+    /** Queues a sync; a temporary relation need not outlive its server. */
     private void registerSync(int segment) {
+        if (relation.isTemporary()) {
+            return;
+        }
         requests()
                 .register(
                         relation.spcOid(),
@@ -628,6 +636,12 @@ final class ForkFiles {
                         relation.relNumber(),
                         fork.ordinal(),
                         segment);
+    }
+
+    private void registerDirectory() {
+        if (!relation.isTemporary()) {
+            requests().registerDirectory(relation.spcOid(), relation.dbOid());
+        }
     }
 
     private StorageManager manager() {
@@ -649,9 +663,5 @@ final class ForkFiles {
 
     private int blockInSegment(int block) {
         return Integer.remainderUnsigned(block, manager().segmentBlocks());
-    }
-
-    private long offset(int block) {
-        return (long) blockInSegment(block) * PAGE;
     }
 }

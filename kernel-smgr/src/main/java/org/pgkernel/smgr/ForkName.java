@@ -24,7 +24,7 @@ final class ForkName {
     String path() {
         String known = path;
         if (known == null) {
-            known = relation.manager().dataDirectory() + "/" + relation.locator().path(fork);
+            known = relation.manager().dataDirectory() + "/" + relation.path(fork);
             path = known;
         }
         return known;

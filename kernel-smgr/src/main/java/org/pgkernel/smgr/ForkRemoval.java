@@ -15,7 +15,8 @@ final class ForkRemoval {
     /**
      * The caller holds the fork's extension lock and has closed its files. Outside redo the main
      * fork's first segment is emptied and kept until the next checkpoint, so that nobody takes its
-     * number; its sync request stays, as does the file.
+     * number; its sync request stays, as does the file. A temporary relation's files go at once: no
+     * WAL speaks of them, so their number threatens nobody, and no sync was ever asked for.
      *
      * @param knownMissing the fork is known to have no file, which saves a look
      */
@@ -26,13 +27,15 @@ final class ForkRemoval {
             boolean isRedo,
             boolean knownMissing) {
         SyncRequests requests = relation.manager().syncRequests();
-        boolean keepFirst = !isRedo && fork == ForkNumber.MAIN;
-        requests.forget(
-                relation.spcOid(),
-                relation.dbOid(),
-                relation.relNumber(),
-                fork.ordinal(),
-                keepFirst ? 1 : 0);
+        boolean keepFirst = !isRedo && fork == ForkNumber.MAIN && !relation.isTemporary();
+        if (!relation.isTemporary()) {
+            requests.forget(
+                    relation.spcOid(),
+                    relation.dbOid(),
+                    relation.relNumber(),
+                    fork.ordinal(),
+                    keepFirst ? 1 : 0);
+        }
         boolean found;
         if (keepFirst) {
             found = emptyFirst(relation, name);

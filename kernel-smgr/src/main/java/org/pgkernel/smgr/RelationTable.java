@@ -17,7 +17,8 @@ final class RelationTable {
     private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(SmgrRelation[].class);
 
     /** Stands where an entry was, so that probes go on past it. No relation has file number 0. */
-    private static final SmgrRelation REMOVED = new SmgrRelation(null, 0, 0, 0);
+    private static final SmgrRelation REMOVED =
+            new SmgrRelation(null, 0, 0, 0, SmgrRelation.SHARED);
 
     private volatile SmgrRelation[] slots = new SmgrRelation[256];
 
@@ -27,13 +28,13 @@ final class RelationTable {
     private int used;
 
     /** The handle, or null. Any thread, no lock. */
-    SmgrRelation find(int spcOid, int dbOid, int relNumber) {
+    SmgrRelation find(int spcOid, int dbOid, int relNumber, int backend) {
         SmgrRelation[] table = slots;
         int mask = table.length - 1;
         int i = hash(spcOid, dbOid, relNumber) & mask;
         SmgrRelation entry;
         while ((entry = (SmgrRelation) SLOT.getAcquire(table, i)) != null) {
-            if (entry.is(spcOid, dbOid, relNumber) && entry != REMOVED) {
+            if (entry.is(spcOid, dbOid, relNumber, backend) && entry != REMOVED) {
                 return entry;
             }
             i = i + 1 & mask;

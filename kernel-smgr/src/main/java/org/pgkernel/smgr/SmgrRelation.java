@@ -17,10 +17,17 @@ import org.pgkernel.base.error.DiskException;
  * must be or the block is not there.
  */
 public final class SmgrRelation {
+    /** No backend's own: what {@link #backend()} is for all but temporary relations. */
+    public static final int SHARED = -1;
+
     private final StorageManager manager;
     private final int spcOid;
     private final int dbOid;
     private final int relNumber;
+
+    /** Whose temporary relation it is, or {@link #SHARED}. */
+    private final int backend;
+
     private final ForkFiles main;
     private final ForkFiles freeSpaceMap;
     private final ForkFiles visibilityMap;
@@ -29,11 +36,12 @@ public final class SmgrRelation {
     /** Set once, under the manager's monitor, after the handle has left its table. */
     private volatile boolean closed;
 
-    SmgrRelation(StorageManager manager, int spcOid, int dbOid, int relNumber) {
+    SmgrRelation(StorageManager manager, int spcOid, int dbOid, int relNumber, int backend) {
         this.manager = manager;
         this.spcOid = spcOid;
         this.dbOid = dbOid;
         this.relNumber = relNumber;
+        this.backend = backend;
         main = new ForkFiles(this, ForkNumber.MAIN);
         freeSpaceMap = new ForkFiles(this, ForkNumber.FSM);
         visibilityMap = new ForkFiles(this, ForkNumber.VISIBILITY_MAP);
@@ -52,9 +60,30 @@ public final class SmgrRelation {
         return relNumber;
     }
 
+    /** The backend whose temporary relation it is, or {@link #SHARED}. */
+    public int backend() {
+        return backend;
+    }
+
+    /**
+     * True for a backend's temporary relation: its files bear the backend's number and are never
+     * synced, and its pages are no other backend's business. (PostgreSQL: SmgrIsTemp.)
+     */
+    public boolean isTemporary() {
+        return backend != SHARED;
+    }
+
     /** A new locator; allocates. */
     public RelFileLocator locator() {
         return new RelFileLocator(spcOid, dbOid, relNumber);
+    }
+
+    /**
+     * The fork's first segment, relative to the data directory; allocates. (PostgreSQL:
+     * relpathbackend.)
+     */
+    public String path(ForkNumber fork) {
+        return isTemporary() ? locator().temporaryPath(backend, fork) : locator().path(fork);
     }
 
     /**
@@ -127,6 +156,33 @@ public final class SmgrRelation {
     }
 
     /**
+     * Reads neighbouring pages, each to an address of its own, as many at a time as lie in one
+     * segment. Says nothing about what is missing: {@link #read} of the first block that did not
+     * come does. (PostgreSQL: smgrreadv, of 17.)
+     *
+     * @param addresses of pages; the first block goes to {@code addresses[first]}
+     * @return blocks read; fewer than {@code count} when the file, or what this handle may open of
+     *     it without making segments, ends before
+     */
+    public int readMany(ForkNumber fork, int block, long[] addresses, int first, int count) {
+        return ForkRuns.read(files(fork), block, addresses, first, count);
+    }
+
+    /**
+     * Looks whether the file really ends before {@code block}, where the caller is about to add
+     * pages: whoever trusts a wrong size would overwrite live ones. A piece of a block, and whole
+     * blocks of zeros, are nobody's.
+     *
+     * @param count how many blocks are to be added
+     * @param address of a page that the look may overwrite
+     * @return the first of these blocks that is in the file and not empty, or {@link
+     *     org.pgkernel.base.BlockNumber#INVALID}
+     */
+    public int firstInTheWay(ForkNumber fork, int block, int count, long address) {
+        return ForkRuns.firstInTheWay(files(fork), block, count, address);
+    }
+
+    /**
      * Writes an existing page and queues a sync unless told not to. Does not check that the block
      * exists; in recovery missing lower segments are made. (PostgreSQL: smgrwrite.)
      */
@@ -139,7 +195,12 @@ public final class SmgrRelation {
      * (PostgreSQL: smgrprefetch.)
      */
     public void prefetch(ForkNumber fork, int block) {
-        files(fork).prefetch(block);
+        ForkRuns.prefetch(files(fork), block, 1);
+    }
+
+    /** The same for {@code count} neighbouring pages. */
+    public void prefetch(ForkNumber fork, int block, int count) {
+        ForkRuns.prefetch(files(fork), block, count);
     }
 
     /**
@@ -168,18 +229,29 @@ public final class SmgrRelation {
         files(fork).immediateSync();
     }
 
-    /** {@code spc/db/rel}. */
+    /** {@code spc/db/rel}; {@code spc/db/tBACKEND_rel} when temporary. */
     @Override
     public String toString() {
-        return locator().toString();
+        return isTemporary()
+                ? Integer.toUnsignedString(spcOid)
+                        + "/"
+                        + Integer.toUnsignedString(dbOid)
+                        + "/t"
+                        + backend
+                        + "_"
+                        + Integer.toUnsignedString(relNumber)
+                : locator().toString();
     }
 
     StorageManager manager() {
         return manager;
     }
 
-    boolean is(int spcOid, int dbOid, int relNumber) {
-        return this.relNumber == relNumber && this.dbOid == dbOid && this.spcOid == spcOid;
+    boolean is(int spcOid, int dbOid, int relNumber, int backend) {
+        return this.relNumber == relNumber
+                && this.dbOid == dbOid
+                && this.spcOid == spcOid
+                && this.backend == backend;
     }
 
     int hash() {
@@ -211,7 +283,7 @@ public final class SmgrRelation {
 
     /** The fork of the relation's present handle (SMGR-6). */
     ForkFiles files(ForkNumber fork) {
-        SmgrRelation live = closed ? manager.open(spcOid, dbOid, relNumber) : this;
+        SmgrRelation live = closed ? manager.open(spcOid, dbOid, relNumber, backend) : this;
         return switch (fork) {
             case MAIN -> live.main;
             case FSM -> live.freeSpaceMap;

@@ -113,8 +113,18 @@ public final class StorageManager implements AutoCloseable {
      * it is known already.
      */
     public SmgrRelation open(int spcOid, int dbOid, int relNumber) {
-        SmgrRelation known = relations.find(spcOid, dbOid, relNumber);
-        return known != null ? known : enter(spcOid, dbOid, relNumber);
+        return open(spcOid, dbOid, relNumber, SmgrRelation.SHARED);
+    }
+
+    /**
+     * The same for a backend's temporary relation, which only that backend uses; its number may be
+     * that of another relation, too. (PostgreSQL: smgropen with a backend id.)
+     *
+     * @param backend the backend's number, or {@link SmgrRelation#SHARED}
+     */
+    public SmgrRelation open(int spcOid, int dbOid, int relNumber, int backend) {
+        SmgrRelation known = relations.find(spcOid, dbOid, relNumber, backend);
+        return known != null ? known : enter(spcOid, dbOid, relNumber, backend);
     }
 
     /**
@@ -125,7 +135,12 @@ public final class StorageManager implements AutoCloseable {
     public void close(SmgrRelation relation) {
         SmgrRelation known;
         synchronized (this) {
-            known = relations.find(relation.spcOid(), relation.dbOid(), relation.relNumber());
+            known =
+                    relations.find(
+                            relation.spcOid(),
+                            relation.dbOid(),
+                            relation.relNumber(),
+                            relation.backend());
             if (known == null) {
                 return;
             }
@@ -190,16 +205,16 @@ public final class StorageManager implements AutoCloseable {
 
     /** The checkpointer is about to remove the relation's kept first segment. */
     void closeRemoved(int spcOid, int dbOid, int relNumber) {
-        SmgrRelation known = relations.find(spcOid, dbOid, relNumber);
+        SmgrRelation known = relations.find(spcOid, dbOid, relNumber, SmgrRelation.SHARED);
         if (known != null) {
             close(known);
         }
     }
 
-    private synchronized SmgrRelation enter(int spcOid, int dbOid, int relNumber) {
-        SmgrRelation known = relations.find(spcOid, dbOid, relNumber);
+    private synchronized SmgrRelation enter(int spcOid, int dbOid, int relNumber, int backend) {
+        SmgrRelation known = relations.find(spcOid, dbOid, relNumber, backend);
         if (known == null) {
-            known = new SmgrRelation(this, spcOid, dbOid, relNumber);
+            known = new SmgrRelation(this, spcOid, dbOid, relNumber, backend);
             relations.add(known);
         }
         return known;

@@ -42,6 +42,10 @@ class AllocationTest {
                     "write", i -> relation.write(Fixture.MAIN, i % 20, f.address, false));
             assertNoAllocation(
                     "extend", i -> relation.extend(Fixture.MAIN, i % 20, f.address, false));
+            long[] addresses = {f.address, f.address, f.address, f.address};
+            assertNoAllocation(
+                    "readMany",
+                    i -> sink += relation.readMany(Fixture.MAIN, i % 16, addresses, 0, 4));
         }
     }
 

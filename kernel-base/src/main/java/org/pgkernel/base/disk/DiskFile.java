@@ -17,6 +17,27 @@ public interface DiskFile extends AutoCloseable {
     int read(long address, int length, long offset);
 
     /**
+     * Reads consecutive pieces of the file, all of {@code length} bytes, each to an address of its
+     * own: {@code addresses[first]} gets the piece at {@code offset}, the next address the piece
+     * after it. A disk that knows no better way reads them one by one. (PostgreSQL: FileReadV, of
+     * 17.)
+     *
+     * @param count pieces, at least 1
+     * @return bytes read, less than {@code count * length} only at the end of the file
+     */
+    default int readv(long[] addresses, int first, int count, int length, long offset) {
+        int done = 0;
+        for (int i = 0; i < count; i++) {
+            int bytes = read(addresses[first + i], length, offset + done);
+            done += bytes;
+            if (bytes < length) {
+                break;
+            }
+        }
+        return done;
+    }
+
+    /**
      * Writes all of {@code length} bytes at {@code offset}. A short write that cannot go on fails
      * with ENOSPC.
      */

@@ -34,6 +34,12 @@ final class LibC {
     static final int ENOTDIR = 20;
     static final int EINVAL = 22;
 
+    /** Pieces of memory that one {@link #preadv} takes at most; the system would take 1024. */
+    static final int MAX_VECTORS = 128;
+
+    /** {@code struct iovec}: address 8, length 8. */
+    private static final int VECTOR_BYTES = 16;
+
     private static final int SEEK_END = 2;
     private static final int POSIX_FADV_WILLNEED = 3;
     private static final int SYNC_FILE_RANGE_WRITE = 2;
@@ -47,6 +53,11 @@ final class LibC {
     private static final ThreadLocal<MemorySegment> STATE =
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(CAPTURE));
 
+    /** The vectors of a thread's own {@link #preadv}; freed with the thread. */
+    private static final ThreadLocal<MemorySegment> VECTORS =
+            ThreadLocal.withInitial(
+                    () -> Arena.ofAuto().allocate((long) MAX_VECTORS * VECTOR_BYTES, 8));
+
     private static final MethodHandle OPEN =
             handle(
                     "open",
@@ -58,6 +69,10 @@ final class LibC {
             handle(
                     "pread",
                     FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    private static final MethodHandle PREADV =
+            handle(
+                    "preadv",
+                    FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
     private static final MethodHandle PWRITE =
             handle(
                     "pwrite",
@@ -139,6 +154,30 @@ final class LibC {
         do {
             try {
                 result = (long) PREAD.invokeExact(state, fd, address, length, offset);
+            } catch (Throwable t) {
+                throw broken(t);
+            }
+        } while (result < 0 && errno(state) == EINTR);
+        return result < 0 ? -errno(state) : result;
+    }
+
+    /**
+     * Reads {@code count} consecutive pieces of {@code length} bytes, the first without its first
+     * {@code skipped} bytes, which {@code offset} has passed already.
+     */
+    static long preadv(
+            int fd, long[] addresses, int first, int count, int length, int skipped, long offset) {
+        MemorySegment vectors = VECTORS.get();
+        for (int i = 0; i < count; i++) {
+            int skip = i == 0 ? skipped : 0;
+            vectors.set(JAVA_LONG, (long) i * VECTOR_BYTES, addresses[first + i] + skip);
+            vectors.set(JAVA_LONG, (long) i * VECTOR_BYTES + Long.BYTES, length - skip);
+        }
+        MemorySegment state = STATE.get();
+        long result;
+        do {
+            try {
+                result = (long) PREADV.invokeExact(state, fd, vectors.address(), count, offset);
             } catch (Throwable t) {
                 throw broken(t);
             }

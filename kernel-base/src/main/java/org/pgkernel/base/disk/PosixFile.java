@@ -43,6 +43,35 @@ final class PosixFile implements DiskFile {
     }
 
     @Override
+    public int readv(long[] addresses, int first, int count, int length, long offset) {
+        assert count > 0 && length > 0 && offset >= 0;
+        assert (long) count * length <= Integer.MAX_VALUE : "too much for one call";
+        int wanted = count * length;
+        int done = 0;
+        while (done < wanted) {
+            // A short read may end in the middle of a piece: go on right there.
+            int piece = done / length;
+            long bytes =
+                    LibC.preadv(
+                            fd,
+                            addresses,
+                            first + piece,
+                            Math.min(count - piece, LibC.MAX_VECTORS),
+                            length,
+                            done % length,
+                            offset + done);
+            if (bytes < 0) {
+                throw failed("could not read " + wanted + " bytes at offset " + offset, -bytes);
+            }
+            if (bytes == 0) {
+                break;
+            }
+            done += (int) bytes;
+        }
+        return done;
+    }
+
+    @Override
     public void write(long address, int length, long offset) {
         assert length >= 0 && offset >= 0;
         int done = 0;

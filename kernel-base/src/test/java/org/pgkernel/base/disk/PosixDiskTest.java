@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -76,6 +78,71 @@ final class PosixDiskTest {
         }
     }
 
+    @Test
+    void vectoredReadPutsEachPieceAtItsAddress() {
+        try (DiskFile file = disk.create(path("f"))) {
+            for (int i = 0; i < 300; i++) {
+                memory.putInt(0, 1000 + i);
+                file.write(address, 16, i * 16L);
+            }
+            // More pieces than one system call takes, in no order, each with a gap behind it.
+            long[] addresses = new long[302];
+            for (int i = 0; i < 300; i++) {
+                addresses[i + 1] = address + (299 - i) * 32L;
+            }
+            memory.setMemory(0, MEMORY_BYTES, (byte) 7);
+            assertEquals(299 * 16, file.readv(addresses, 2, 299, 16, 16));
+            for (int i = 1; i < 300; i++) {
+                assertEquals(1000 + i, memory.getInt((299 - i) * 32), "piece " + i);
+                assertEquals(0x07070707, memory.getInt((299 - i) * 32 + 16), "after piece " + i);
+            }
+            assertEquals(0x07070707, memory.getInt(299 * 32), "the piece before was not asked for");
+        }
+    }
+
+    @Test
+    void vectoredReadStopsAtTheEndOfTheFile() {
+        for (DiskFile file : new DiskFile[] {disk.create(path("f")), onlySingle(path("g"))}) {
+            try (file) {
+                memory.setMemory(0, 100, (byte) 1);
+                file.write(address, 100, 0);
+                memory.setMemory(0, MEMORY_BYTES, (byte) 7);
+                long[] addresses = {address, address + 4096, address + 8192};
+                assertEquals(60, file.readv(addresses, 0, 3, 40, 40));
+                assertEquals(1, memory.getByte(39));
+                assertEquals(1, memory.getByte(4096 + 19));
+                assertEquals(7, memory.getByte(4096 + 20));
+                assertEquals(7, memory.getByte(8192));
+                assertEquals(0, file.readv(addresses, 1, 2, 40, 100));
+            }
+        }
+    }
+
+    /** A disk without a vectored read of its own: the seam's fallback must do the same. */
+    private DiskFile onlySingle(String path) {
+        DiskFile file = disk.create(path);
+        return (DiskFile)
+                Proxy.newProxyInstance(
+                        DiskFile.class.getClassLoader(),
+                        new Class<?>[] {DiskFile.class},
+                        (self, method, arguments) ->
+                                method.getName().equals("readv")
+                                        ? InvocationHandler.invokeDefault(self, method, arguments)
+                                        : method.invoke(file, arguments));
+    }
+
+    @Test
+    void vectoredReadOfAClosedFileIsRefusedInWords() {
+        DiskFile file = disk.create(path("f"));
+        file.close();
+        DiskException e =
+                assertThrows(
+                        DiskException.class,
+                        () -> file.readv(new long[] {address, address}, 0, 2, 8192, 16384));
+        assertTrue(e.getMessage().startsWith("could not read 16384 bytes at offset 16384"));
+        assertTrue(e.getMessage().endsWith("file=" + path("f")), e.getMessage());
+    }
+
     // BASE-1
     @Test
     void interruptedThreadLosesNoFile() {
@@ -98,12 +165,18 @@ final class PosixDiskTest {
     void transfersAllocateNothing() {
         try (DiskFile file = disk.create(path("f"))) {
             long bytes = Allocation.ofWarm(() -> transfers(file, 10_000), 2_000);
-            assertTrue(bytes < 2_000, bytes + " bytes allocated by 10,000 reads and writes");
+            assertTrue(
+                    bytes < 2_000,
+                    bytes + " bytes allocated by 10,000 reads, vectored reads and writes");
         }
     }
 
     private void transfers(DiskFile file, int count) {
+        long[] addresses = {address, address + 4096};
         for (int i = 0; i < count; i++) {
+            if (file.readv(addresses, 0, 2, 32, 0) > 64) {
+                throw new AssertionError("long read");
+            }
             file.write(address, 64, (i & 7) * 64L);
             if (file.read(address, 64, (i & 7) * 64L) != 64) {
                 throw new AssertionError("short read");
