@@ -99,6 +99,44 @@ public final class BackendBuffers implements AutoCloseable {
         return buffer;
     }
 
+    /**
+     * Pins up to {@code count} neighbouring blocks, as many as {@link #additionalPins} grants; see
+     * {@link BufferPool#readMany}.
+     */
+    public int readMany(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            int count,
+            ReadMode mode,
+            int[] buffers) {
+        requireOpen();
+        int got =
+                pool.vectored.read(relation, fork, block, additionalPins(count), mode, buffers);
+        for (int i = 0; i < got; i++) {
+            adopt(buffers[i]);
+        }
+        return got;
+    }
+
+    /**
+     * Adds up to {@code count} zero pages, as many as {@link #additionalPins} grants; see {@link
+     * BufferPool#extendBy}.
+     */
+    public int extendBy(
+            SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
+        requireOpen();
+        int got =
+                pool.extension.extend(relation, fork, additionalPins(count), buffers, lockFirst);
+        for (int i = 0; i < got; i++) {
+            adopt(buffers[i]);
+        }
+        if (lockFirst) {
+            locked.addInt(~buffers[0]);
+        }
+        return got;
+    }
+
     /** The same as {@link #read}, as a scope. */
     public BufferPin pin(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
         return pinOf(read(relation, fork, block, mode));

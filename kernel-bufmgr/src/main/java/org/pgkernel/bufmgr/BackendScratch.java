@@ -22,6 +22,12 @@ final class BackendScratch {
     /** Points wherever its user likes. */
     final UnsafeBuffer view = new UnsafeBuffer(0L, 0);
 
+    /** Addresses of the pages of a run that is read at once. */
+    final long[] addresses = new long[VectoredReader.MAX_RUN];
+
+    /** Buffers of an extension by one page. */
+    final int[] buffers = new int[1];
+
     private BackendScratch() {}
 
     static BackendScratch mine() {

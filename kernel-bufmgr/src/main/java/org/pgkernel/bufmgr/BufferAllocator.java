@@ -64,6 +64,28 @@ final class BufferAllocator {
      *     and has to fill it
      */
     int allocate(int spc, int db, int rel, int fork, int block) {
+        int found = find(spc, db, rel, fork, block);
+        return isPending(found) ? claim(found & ~PENDING) : found;
+    }
+
+    /** In {@link #find}'s answer: the page is not valid and its I/O not ours. */
+    private static final int PENDING = 1 << 30;
+
+    /** True if {@link #find} pinned a buffer into which somebody else reads, or tried to. */
+    static boolean isPending(int found) {
+        return found >= 0 && (found & PENDING) != 0;
+    }
+
+    /** The buffer that {@link #find} pinned, whatever state it is in. */
+    static int pinned(int found) {
+        return found >= 0 ? found & ~PENDING : ~found;
+    }
+
+    /**
+     * The same without ever waiting for another's I/O, for who owns the I/O of other blocks: a
+     * third answer, for which see {@link #isPending}.
+     */
+    int find(int spc, int db, int rel, int fork, int block) {
         int hash = BufferTag.hash(spc, db, rel, fork, block);
         int partition = BufferTable.partition(hash);
         table.lockShared(partition);
@@ -71,7 +93,7 @@ final class BufferAllocator {
         if (buffer >= 0) {
             int state = descriptors.pin(buffer);
             table.unlock(partition);
-            return (state & VALID) != 0 ? buffer : claim(buffer);
+            return (state & VALID) != 0 ? buffer : buffer | PENDING;
         }
         table.unlock(partition);
         for (; ; ) {
@@ -131,7 +153,7 @@ final class BufferAllocator {
             int state = descriptors.pin(other);
             table.unlockBoth(oldPartition, partition);
             giveBack(victim, hadTag);
-            return (state & VALID) != 0 ? other : claim(other);
+            return (state & VALID) != 0 ? other : other | PENDING;
         }
         int state = descriptors.lockHeader(victim);
         if (refcount(state) != 1 || (state & DIRTY) != 0) {

@@ -19,6 +19,8 @@ import org.pgkernel.smgr.StorageManager;
  * TerminateBufferIO, WaitIO, FlushBuffer.)
  */
 final class BufferIo {
+    private static final System.Logger LOG = System.getLogger("org.pgkernel.bufmgr");
+
     private final BufferDescriptors descriptors;
     private final WaitTable waits = new WaitTable(64);
     private final StorageManager smgr;
@@ -108,6 +110,11 @@ final class BufferIo {
         } catch (DiskException e) {
             throw named("could not read a page ", buffer, relation, e);
         }
+        checkPage(buffer, block, zeroOnError);
+    }
+
+    /** The check of {@link #readPage} for a page whose bytes are there already. */
+    void checkPage(int buffer, int block, boolean zeroOnError) {
         UnsafeBuffer page = BackendScratch.mine().view;
         page.wrap(address(buffer), Page.SIZE);
         if (!PageVerify.isValid(page, block, checksums)) {
@@ -117,6 +124,11 @@ final class BufferIo {
                                 + " "
                                 + descriptors.place(buffer));
             }
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    PageVerify.whyInvalid(page, block, checksums)
+                            + "; zeroing it out "
+                            + descriptors.place(buffer));
             page.setMemory(0, Page.SIZE, (byte) 0);
         }
     }
@@ -127,10 +139,10 @@ final class BufferIo {
         page.setMemory(0, Page.SIZE, (byte) 0);
     }
 
-    boolean isNewPage(int buffer) {
+    boolean isZeroPage(int buffer) {
         UnsafeBuffer page = BackendScratch.mine().view;
         page.wrap(address(buffer), Page.SIZE);
-        return Page.isNew(page);
+        return PageVerify.isAllZero(page);
     }
 
     /**

@@ -2,10 +2,8 @@ package org.pgkernel.bufmgr;
 
 import static org.pgkernel.bufmgr.BufferState.VALID;
 
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.agrona.concurrent.UnsafeBuffer;
-import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.LockRank;
 import org.pgkernel.base.Page;
@@ -29,7 +27,6 @@ public final class BufferPool implements AutoCloseable {
     public static final int MAX_BUFFERS = 1 << 26;
 
     private static final System.Logger LOG = System.getLogger("org.pgkernel.bufmgr");
-    private static final int EXTENSION_LOCKS = 64;
 
     private final int nbuffers;
     private final StorageManager smgr;
@@ -38,12 +35,6 @@ public final class BufferPool implements AutoCloseable {
     private final DropStatistics dropStatistics = new DropStatistics();
     private final RelationDropper dropper;
     private final WriteOut writeOut;
-
-    /**
-     * Extension is one at a time for a fork; a fork hashes to one of these. Taken before any other
-     * lock of the pool.
-     */
-    private final ReentrantLock[] extensionLocks = new ReentrantLock[EXTENSION_LOCKS];
 
     // For the inspection too.
     final BufferDescriptors descriptors;
@@ -55,6 +46,8 @@ public final class BufferPool implements AutoCloseable {
     final BufferAllocator allocator;
     final ResidencyTracker tracker;
     final PinLimit pinLimit;
+    final RelationExtension extension;
+    final VectoredReader vectored;
     private final PinWaiters pinWaiters;
     private final HintBits hints;
 
@@ -86,9 +79,8 @@ public final class BufferPool implements AutoCloseable {
                         descriptors, table, replacement, io, content, pinWaiters, tracker);
         writeOut = new WriteOut(descriptors, dirty, replacement, allocator, io, content);
         dropper = parts.dropper(options, tracker, descriptors, allocator, replacement);
-        for (int i = 0; i < EXTENSION_LOCKS; i++) {
-            extensionLocks[i] = new ReentrantLock();
-        }
+        extension = new RelationExtension(descriptors, allocator, io, content);
+        vectored = new VectoredReader(allocator, io);
     }
 
     /**
@@ -150,6 +142,7 @@ public final class BufferPool implements AutoCloseable {
      *     that had to make room not be written
      */
     public int read(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
+        assert isShared(relation);
         int buffer =
                 allocator.allocate(
                         relation.spcOid(),
@@ -213,75 +206,71 @@ public final class BufferPool implements AutoCloseable {
      *     nothing is overwritten
      */
     public int extend(SmgrRelation relation, ForkNumber fork, boolean lock) {
-        ReentrantLock extension =
-                extensionLocks[
-                        (relation.relNumber() * 31 + relation.dbOid() * 7 + fork.ordinal())
-                                & EXTENSION_LOCKS - 1];
-        assert LockRank.RELATION_EXTENSION.enter();
-        extension.lock();
-        try {
-            return extendLocked(relation, fork, lock);
-        } finally {
-            extension.unlock();
-            assert LockRank.RELATION_EXTENSION.leave();
-        }
-    }
-
-    private int extendLocked(SmgrRelation relation, ForkNumber fork, boolean lock) {
-        int block = relation.nblocks(fork);
-        if (block == BlockNumber.INVALID) {
-            throw new RefusedException(
-                    "the fork has all the blocks that a fork can have "
-                            + Place.of(
-                                    relation.spcOid(),
-                                    relation.dbOid(),
-                                    relation.relNumber(),
-                                    fork.ordinal(),
-                                    block));
-        }
-        int found =
-                allocator.allocate(
-                        relation.spcOid(),
-                        relation.dbOid(),
-                        relation.relNumber(),
-                        fork.ordinal(),
-                        block);
-        int buffer = found >= 0 ? found : ~found;
-        if (found >= 0) {
-            reclaimPastEnd(buffer);
-        }
-        boolean extended = false;
-        try {
-            io.zeroPage(buffer);
-            relation.extend(fork, block, io.address(buffer), false);
-            extended = true;
-        } finally {
-            if (!extended) {
-                allocator.abandon(buffer);
-            }
-        }
-        if (lock) {
-            content.lockUnreachable(buffer);
-        }
-        io.terminate(buffer, false, VALID);
-        return buffer;
+        assert isShared(relation);
+        int[] buffers = BackendScratch.mine().buffers;
+        extension.extend(relation, fork, 1, buffers, lock);
+        return buffers[0];
     }
 
     /**
-     * A valid page past the fork's end can be a zero page that never reached the file; it is filled
-     * anew. Anything else is not ours to overwrite.
+     * Adds up to {@code count} zero pages at the fork's end, by one write; at least one. (As
+     * PostgreSQL 16: ExtendBufferedRelBy.)
+     *
+     * @param buffers gets the buffers, in block order, each pinned
+     * @param lockFirst the first one comes exclusively locked
+     * @return pages added: fewer than {@code count} when pins or buffers are short, or the fork is
+     *     nearly full
      */
-    private void reclaimPastEnd(int buffer) {
-        do {
-            if (!io.isNewPage(buffer)) {
-                String place = descriptors.place(buffer);
-                allocator.unpin(buffer);
-                throw new DamagedDataException(
-                        "the pool holds data past the end of the fork " + place);
-            }
-            int state = descriptors.lockHeader(buffer);
-            descriptors.unlockHeader(buffer, state & ~VALID);
-        } while (!io.start(buffer, true));
+    public int extendBy(
+            SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
+        assert isShared(relation);
+        return extension.extend(relation, fork, additionalPins(count), buffers, lockFirst);
+    }
+
+    /**
+     * The lock under which a relation grows, for who has more to do under it than {@link #extend},
+     * which takes it itself. (PostgreSQL: LockRelationForExtension.)
+     */
+    public ExtensionLock lockForExtension(SmgrRelation relation) {
+        return extension.lock(relation);
+    }
+
+    /**
+     * Pins up to {@code count} neighbouring blocks, reading those that are missing together.
+     *
+     * @param mode not a locking one
+     * @param buffers gets the buffers, in block order, each pinned
+     * @return blocks pinned, at least one: fewer than {@code count} when pins or buffers are short
+     * @throws org.pgkernel.base.error.KernelException as {@link #read}, for the first block at
+     *     fault; nothing stays pinned, and the pages that came well stay in the pool
+     */
+    public int readMany(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            int count,
+            ReadMode mode,
+            int[] buffers) {
+        assert isShared(relation);
+        return vectored.read(relation, fork, block, additionalPins(count), mode, buffers);
+    }
+
+    /**
+     * Tells the system that these blocks will be read soon, those that are not in the pool.
+     * (PostgreSQL: PrefetchBuffer.)
+     *
+     * @return how many are not in the pool
+     */
+    public int prefetch(SmgrRelation relation, ForkNumber fork, int block, int count) {
+        return vectored.prefetch(relation, fork, block, count);
+    }
+
+    /** A temporary relation's pages are in its backend's {@link LocalBufferPool}. */
+    private static boolean isShared(SmgrRelation relation) {
+        if (relation.isTemporary()) {
+            throw new AssertionError("a temporary relation in the shared pool " + relation);
+        }
+        return true;
     }
 
     /** A backend that counts its own pins and owns them in scopes; leaks are logged by name. */
@@ -449,6 +438,7 @@ public final class BufferPool implements AutoCloseable {
      */
     public void dropRelationForks(
             SmgrRelation relation, ForkNumber[] forks, int[] firstBlocks, int count) {
+        assert isShared(relation);
         long start = System.nanoTime();
         DropWork work = DropWork.begin();
         account(
@@ -465,6 +455,9 @@ public final class BufferPool implements AutoCloseable {
     public void dropRelations(SmgrRelation[] relations, int count) {
         if (count == 0) {
             return;
+        }
+        for (int i = 0; i < count; i++) {
+            assert isShared(relations[i]);
         }
         long start = System.nanoTime();
         DropWork work = DropWork.begin();

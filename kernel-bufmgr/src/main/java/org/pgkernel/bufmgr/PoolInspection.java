@@ -134,6 +134,7 @@ final class PoolInspection {
             require(found == buffer, "BUF-5", "not found by its tag", buffer);
         }
         require(!pool.table.anyLockHeld(), "BUF-1", "partition lock left", -1);
+        require(!pool.extension.anyLockHeld(), "BUF-1", "extension lock left", -1);
         checkChains(pool, tagged);
         pool.replacement.freeListLength();
     }

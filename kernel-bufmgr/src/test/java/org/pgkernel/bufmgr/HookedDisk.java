@@ -11,8 +11,26 @@ final class HookedDisk implements Disk {
         void before(String path, long offset) throws RuntimeException;
     }
 
+    /** The same with a length in bytes. */
+    interface LengthHook {
+        void before(String path, long offset, long length);
+    }
+
+    /** What a file's size is said to be. */
+    interface SizeHook {
+        long of(String path, long size);
+    }
+
     private final Disk disk;
+
+    /** Called for each block, also of a read of several. */
     volatile Hook beforeRead = (path, offset) -> {};
+
+    /** Called once for a read of several blocks, after {@link #beforeRead} for each. */
+    volatile Hook beforeVectoredRead = (path, offset) -> {};
+
+    volatile SizeHook sizeOf = (path, size) -> size;
+    volatile LengthHook beforePrefetch = (path, offset, length) -> {};
     volatile Hook beforeWrite = (path, offset) -> {};
     volatile Hook afterWrite = (path, offset) -> {};
 
@@ -108,6 +126,15 @@ final class HookedDisk implements Disk {
         }
 
         @Override
+        public int readv(long[] addresses, int first, int count, int length, long offset) {
+            for (int i = 0; i < count; i++) {
+                beforeRead.before(file.path(), offset + (long) i * length);
+            }
+            beforeVectoredRead.before(file.path(), offset);
+            return file.readv(addresses, first, count, length, offset);
+        }
+
+        @Override
         public void write(long address, int length, long offset) {
             beforeWrite.before(file.path(), offset);
             file.write(address, length, offset);
@@ -116,7 +143,7 @@ final class HookedDisk implements Disk {
 
         @Override
         public long size() {
-            return file.size();
+            return sizeOf.of(file.path(), file.size());
         }
 
         @Override
@@ -136,6 +163,7 @@ final class HookedDisk implements Disk {
 
         @Override
         public void prefetch(long offset, long length) {
+            beforePrefetch.before(file.path(), offset, length);
             file.prefetch(offset, length);
         }
 

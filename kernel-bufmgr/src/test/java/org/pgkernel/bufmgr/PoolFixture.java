@@ -34,6 +34,10 @@ final class PoolFixture implements AutoCloseable {
     }
 
     PoolFixture(Path directory, boolean inRecovery, SizePolicy policy) {
+        this(directory, inRecovery, policy, StorageManager.SEGMENT_BLOCKS);
+    }
+
+    PoolFixture(Path directory, boolean inRecovery, SizePolicy policy, int segmentBlocks) {
         this.directory = directory;
         try {
             Files.createDirectories(directory.resolve("base/" + DB));
@@ -43,9 +47,7 @@ final class PoolFixture implements AutoCloseable {
         }
         disk = new HookedDisk(new PosixDisk());
         syncs = new SyncRequests(disk, directory.toString());
-        smgr =
-                new StorageManager(
-                        disk, directory.toString(), StorageManager.SEGMENT_BLOCKS, policy, syncs);
+        smgr = new StorageManager(disk, directory.toString(), segmentBlocks, policy, syncs);
         smgr.inRecovery(inRecovery);
     }
 
