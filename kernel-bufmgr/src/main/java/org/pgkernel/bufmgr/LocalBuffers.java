@@ -211,7 +211,7 @@ final class LocalBuffers {
         return BufferTag.hash(spcs[index], dbs[index], rels[index], forks[index], blocks[index]);
     }
 
-    /** BUF-14: a page is in the table exactly once; what has no tag is clean and unpinned. */
+    /** BUF-18: a page is in the table exactly once; what has no tag is clean and unpinned. */
     void check() {
         int chained = 0;
         for (int bucket = 0; bucket <= mask; bucket++) {
@@ -236,7 +236,7 @@ final class LocalBuffers {
 
     private static void require(boolean holds, String what, int index) {
         if (!holds) {
-            throw new AssertionError("BUF-14: " + what + " local buffer=" + ~index);
+            throw new AssertionError("BUF-18: " + what + " local buffer=" + ~index);
         }
     }
 }

@@ -11,8 +11,11 @@ public enum ReadMode {
     ZERO_AND_LOCK,
     /** The same with a cleanup lock. */
     ZERO_AND_CLEANUP_LOCK,
-    /** A damaged page becomes zeros. */
+    /** A damaged page becomes zeros, with a warning; what cannot be read at all is an error. */
     ZERO_ON_ERROR,
-    /** In redo: a missing page is not remembered. Otherwise like NORMAL. */
+    /**
+     * Like NORMAL here. Redo, which asks for the size first, answers "no such page" to it and does
+     * not remember that.
+     */
     NORMAL_NO_LOG
 }

@@ -92,6 +92,60 @@ class AllocationTest {
     }
 
     @Test
+    void vectoredReadsAllocateNothingOfThePoolsOwn() {
+        try (PoolFixture f =
+                new PoolFixture(directory, true).pool(64, true, DropStrategy.ADAPTIVE)) {
+            f.pool.maxBackends(8);
+            SmgrRelation r = f.create(1, ForkNumber.MAIN, 200);
+            int[] buffers = new int[8];
+            long systemCalls = ROUNDS / 4;
+            assertAllocatesAtMost(
+                    systemCalls * 40 + 256,
+                    "vectored read with evictions",
+                    () -> {
+                        for (int i = 0; i < ROUNDS / 4; i++) {
+                            int first = i * 8 % 192;
+                            int got =
+                                    f.pool.readMany(
+                                            r, ForkNumber.MAIN, first, 8, ReadMode.NORMAL, buffers);
+                            for (int b = 0; b < got; b++) {
+                                f.pool.release(buffers[b]);
+                            }
+                            f.pool.prefetch(r, ForkNumber.MAIN, first, 4);
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void extensionsAllocateNothingOfThePoolsOwn() {
+        try (PoolFixture f =
+                new PoolFixture(directory, false).pool(64, true, DropStrategy.ADAPTIVE)) {
+            f.pool.maxBackends(8);
+            SmgrRelation r = f.create(1, ForkNumber.MAIN, 1);
+            ForkNumber[] forks = {ForkNumber.MAIN};
+            int[] first = {1};
+            int[] buffers = new int[8];
+            long systemCalls = 6L * ROUNDS / 40;
+            assertAllocatesAtMost(
+                    systemCalls * 40 + 256,
+                    "extension by several pages",
+                    () -> {
+                        for (int i = 0; i < ROUNDS / 40; i++) {
+                            int got = f.pool.extendBy(r, ForkNumber.MAIN, 8, buffers, true);
+                            f.pool.unlock(buffers[0]);
+                            for (int b = 0; b < got; b++) {
+                                f.pool.release(buffers[b]);
+                            }
+                            f.pool.release(f.pool.extend(r, ForkNumber.MAIN, false));
+                            f.pool.dropRelationForks(r, forks, first, 1);
+                            r.truncate(ForkNumber.MAIN, 1);
+                        }
+                    });
+        }
+    }
+
+    @Test
     void dropsAllocateNothing() {
         for (DropStrategy strategy : DropStrategy.values()) {
             try (PoolFixture f =

@@ -2,6 +2,9 @@ package org.pgkernel.bufmgr;
 
 import static org.junit.jupiter.api.Assertions.*;
 
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,9 +24,9 @@ import org.pgkernel.smgr.SmgrRelation;
 
 /**
  * One fork in a small pool beside a model of it, a list of page versions: it is read in runs,
- * changed, and grown by several pages, while the disk is full, refuses blocks, or spoils them. After
- * each step nothing is pinned, the size is the model's, and the pool's invariants hold; every page
- * read is the model's.
+ * changed, and grown by several pages, while the disk is full, refuses blocks, or spoils them.
+ * After each step nothing is pinned, the size is the model's, and the pool's invariants hold; every
+ * page read is the model's.
  */
 final class GrowingForkRun implements AutoCloseable {
     static final int SEGMENT = 8;
@@ -270,22 +273,28 @@ final class GrowingForkRun implements AutoCloseable {
     private void readADamagedBlock(int block, int count, int which) {
         f.pool.flushAll();
         boolean resident = isResident(block + which);
-        byte old = f.onDisk(r, MAIN, block + which)[6000];
-        poke(block + which, old ^ 1);
+        int old = exchange(block + which, -1);
+        exchange(block + which, old ^ 1);
         try {
             expect(resident, DamagedDataException.class, block, count, which);
         } finally {
-            poke(block + which, old);
+            exchange(block + which, old);
         }
     }
 
-    private void poke(int block, int value) {
-        try (java.io.RandomAccessFile file =
-                new java.io.RandomAccessFile(path(block), "rw")) {
-            file.seek((long) (block % SEGMENT) * Page.SIZE + 6000);
-            file.write(value);
-        } catch (java.io.IOException e) {
-            throw new java.io.UncheckedIOException(e);
+    /** Puts a byte into the middle of a block in the file, unless it is -1. @return the old one */
+    private int exchange(int block, int value) {
+        try (RandomAccessFile file = new RandomAccessFile(path(block), "rw")) {
+            long at = (long) (block % SEGMENT) * Page.SIZE + 6000;
+            file.seek(at);
+            int old = file.read();
+            if (value >= 0) {
+                file.seek(at);
+                file.write(value);
+            }
+            return old;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

@@ -142,8 +142,7 @@ class LocalBufferPoolTest {
         assertThrows(
                 AssertionError.class,
                 () -> f.pool.readMany(r, MAIN, 0, 1, ReadMode.NORMAL, buffers));
-        assertThrows(
-                AssertionError.class, () -> f.pool.dropRelations(new SmgrRelation[] {r}, 1));
+        assertThrows(AssertionError.class, () -> f.pool.dropRelations(new SmgrRelation[] {r}, 1));
         SmgrRelation others = f.smgr.open(PoolFixture.SPC, PoolFixture.DB, 7, BACKEND + 1);
         assertThrows(AssertionError.class, () -> local.read(others, MAIN, 0, ReadMode.NORMAL));
     }
@@ -297,8 +296,7 @@ class LocalBufferPoolTest {
             assertEquals(2L * Page.SIZE + 3584, Files.size(file("t3_7")));
             assertEquals(2, r.nblocks(MAIN));
             assertEquals(0, local.pinnedBuffers());
-            assertThrows(
-                    DamagedDataException.class, () -> local.read(r, MAIN, 2, ReadMode.NORMAL));
+            assertThrows(DamagedDataException.class, () -> local.read(r, MAIN, 2, ReadMode.NORMAL));
             f.disk.beforeWrite = (path, offset) -> {};
             assertEquals(count, local.extendBy(r, MAIN, count, buffers));
             stamp(buffers[0], 7, 2, round + 1);
@@ -390,8 +388,7 @@ class LocalBufferPoolTest {
                             () -> LocalBufferPool.open(f.smgr, BACKEND, wrong, true));
             assertTrue(e.getMessage().endsWith("temp_buffers=" + wrong), e.getMessage());
         }
-        assertThrows(
-                RefusedException.class, () -> LocalBufferPool.open(f.smgr, -1, 100, true));
+        assertThrows(RefusedException.class, () -> LocalBufferPool.open(f.smgr, -1, 100, true));
         LocalBufferPool.open(f.smgr, BACKEND, 100, true).close();
     }
 }

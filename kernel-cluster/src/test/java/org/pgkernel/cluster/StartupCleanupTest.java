@@ -44,6 +44,11 @@ class StartupCleanupTest {
                 List.of(
                         "base/5/16384",
                         "base/5/t3_16385",
+                        "base/5/t3_16385.1",
+                        "base/5/t3_16385_fsm",
+                        "base/5/t3_16385_vm.2",
+                        "base/5/t3_16385_mine",
+                        "global/t3_16385",
                         "base/5/pg_internal.init",
                         "base/pgsql_tmp/pgsql_tmp1.0",
                         "global/pg_internal.init",
@@ -70,7 +75,9 @@ class StartupCleanupTest {
         assertEquals(
                 List.of(
                         "base/5/16384",
+                        "base/5/t3_16385_mine",
                         "global/1260",
+                        "global/t3_16385",
                         "pg_tblspc/16400/PG_15_202209061/5/16390",
                         "pg_wal/000000010000000000000001"),
                 List.copyOf(left));

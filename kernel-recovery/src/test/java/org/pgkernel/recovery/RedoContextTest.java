@@ -242,6 +242,30 @@ class RedoContextTest {
         assertEquals(0, context.missingPages());
     }
 
+    /** Only NORMAL takes a page of zeros for a missing one. */
+    @Test
+    void withoutLoggingAPageOfZerosIsAPage() {
+        SmgrRelation relation = smgr.open(TestWal.SPC, TestWal.DB, REL);
+        relation.create(ForkNumber.FSM, true);
+        relation.zeroExtend(ForkNumber.FSM, 0, 3, true);
+        int buffer =
+                context.readExtended(
+                        TestWal.SPC, TestWal.DB, REL, ForkNumber.FSM, 2, ReadMode.NORMAL_NO_LOG);
+        assertEquals(2, pool.block(buffer));
+        pool.release(buffer);
+        assertEquals(
+                -1,
+                context.readExtended(
+                        TestWal.SPC, TestWal.DB, REL, ForkNumber.FSM, 3, ReadMode.NORMAL_NO_LOG));
+        assertEquals(3, relation.nblocks(ForkNumber.FSM), "asking extended the fork");
+        assertEquals(0, context.missingPages());
+        assertEquals(
+                -1,
+                context.readExtended(
+                        TestWal.SPC, TestWal.DB, REL, ForkNumber.FSM, 2, ReadMode.NORMAL));
+        assertEquals(1, context.missingPages());
+    }
+
     @Test
     void zeroOnErrorMakesThePageAndLeavesItUnlocked() {
         int buffer =
