@@ -111,8 +111,7 @@ public final class BackendBuffers implements AutoCloseable {
             ReadMode mode,
             int[] buffers) {
         requireOpen();
-        int got =
-                pool.vectored.read(relation, fork, block, additionalPins(count), mode, buffers);
+        int got = pool.vectored.read(relation, fork, block, additionalPins(count), mode, buffers);
         for (int i = 0; i < got; i++) {
             adopt(buffers[i]);
         }
@@ -126,8 +125,7 @@ public final class BackendBuffers implements AutoCloseable {
     public int extendBy(
             SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
         requireOpen();
-        int got =
-                pool.extension.extend(relation, fork, additionalPins(count), buffers, lockFirst);
+        int got = pool.extension.extend(relation, fork, additionalPins(count), buffers, lockFirst);
         for (int i = 0; i < got; i++) {
             adopt(buffers[i]);
         }
