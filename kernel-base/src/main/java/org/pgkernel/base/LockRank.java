@@ -22,6 +22,7 @@ public enum LockRank {
     WRITE_IN_PROGRESS(false, false),
     MAPPING_PARTITION(true, false),
     FORK_STRIPE(false, false),
+    REPLACEMENT(false, false),
     HEADER(false, true),
     FREE_LIST(false, true),
     CONTROL_FILE(false, true);

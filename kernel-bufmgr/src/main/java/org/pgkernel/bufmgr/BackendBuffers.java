@@ -66,6 +66,20 @@ public final class BackendBuffers implements AutoCloseable {
      * @return the buffer, pinned (and locked in the locking modes)
      */
     public int read(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
+        return read(relation, fork, block, mode, null);
+    }
+
+    /**
+     * The same; a page that is not in the pool gets a buffer of the ring.
+     *
+     * @param ring this backend's, or null
+     */
+    public int read(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            ReadMode mode,
+            BufferAccessStrategy ring) {
         requireOpen();
         boolean cleanup = mode == ReadMode.ZERO_AND_CLEANUP_LOCK;
         boolean locking = cleanup || mode == ReadMode.ZERO_AND_LOCK;
@@ -80,7 +94,7 @@ public final class BackendBuffers implements AutoCloseable {
             note(own);
             return own;
         }
-        int buffer = pool.read(relation, fork, block, mode);
+        int buffer = pool.read(relation, fork, block, mode, ring);
         adopt(buffer);
         if (locking) {
             locked.addInt(~buffer);

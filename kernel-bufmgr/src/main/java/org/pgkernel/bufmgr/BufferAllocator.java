@@ -64,7 +64,16 @@ final class BufferAllocator {
      *     and has to fill it
      */
     int allocate(int spc, int db, int rel, int fork, int block) {
-        int found = find(spc, db, rel, fork, block);
+        return allocate(spc, db, rel, fork, block, null);
+    }
+
+    /**
+     * The same.
+     *
+     * @param ring the caller's own, or null
+     */
+    int allocate(int spc, int db, int rel, int fork, int block, BufferAccessStrategy ring) {
+        int found = find(spc, db, rel, fork, block, ring);
         return isPending(found) ? claim(found & ~PENDING) : found;
     }
 
@@ -86,22 +95,27 @@ final class BufferAllocator {
      * third answer, for which see {@link #isPending}.
      */
     int find(int spc, int db, int rel, int fork, int block) {
+        return find(spc, db, rel, fork, block, null);
+    }
+
+    /** The same with a ring, or null. */
+    int find(int spc, int db, int rel, int fork, int block, BufferAccessStrategy ring) {
         int hash = BufferTag.hash(spc, db, rel, fork, block);
         int partition = BufferTable.partition(hash);
         table.lockShared(partition);
         int buffer = table.lookup(hash, spc, db, rel, fork, block);
         if (buffer >= 0) {
-            int state = descriptors.pin(buffer);
+            int state = pin(buffer, ring);
             table.unlock(partition);
             return (state & VALID) != 0 ? buffer : buffer | PENDING;
         }
         table.unlock(partition);
         for (; ; ) {
-            int victim = replacement.victim();
-            if ((descriptors.state(victim) & DIRTY) != 0 && !writeVictim(victim)) {
+            int victim = replacement.victim(hash, ring);
+            if ((descriptors.state(victim) & DIRTY) != 0 && !writeVictim(victim, ring)) {
                 continue;
             }
-            int result = rename(victim, hash, spc, db, rel, fork, block);
+            int result = rename(victim, hash, spc, db, rel, fork, block, ring);
             if (result != GIVEN_UP) {
                 return result;
             }
@@ -110,6 +124,10 @@ final class BufferAllocator {
 
     /** {@link #rename} found the victim in use again. No {@code ~buffer} is this small. */
     private static final int GIVEN_UP = Integer.MIN_VALUE;
+
+    private int pin(int buffer, BufferAccessStrategy ring) {
+        return descriptors.pin(buffer, ring == null ? MAX_USAGE_COUNT : 1);
+    }
 
     /** A pinned buffer whose page is not valid: somebody reads it, or failed to. */
     private int claim(int buffer) {
@@ -120,15 +138,19 @@ final class BufferAllocator {
      * Writes the victim's old page. Waiting for its content lock could deadlock: its holder may
      * wait for a page that we hold.
      *
-     * @return false when somebody has it locked; then it is unpinned
+     * @return false when somebody has it locked, or its ring would rather have another than wait
+     *     for WAL; then it is unpinned
      */
-    private boolean writeVictim(int victim) {
+    private boolean writeVictim(int victim, BufferAccessStrategy ring) {
         if (!content.tryLockShared(victim)) {
             unpin(victim);
             return false;
         }
         boolean written = false;
         try {
+            if (ring != null && io.wouldFlushWal(victim) && ring.reject(victim)) {
+                return false;
+            }
             io.flush(victim, WriteOrigin.BACKEND);
             written = true;
         } finally {
@@ -140,7 +162,15 @@ final class BufferAllocator {
         return true;
     }
 
-    private int rename(int victim, int hash, int spc, int db, int rel, int fork, int block) {
+    private int rename(
+            int victim,
+            int hash,
+            int spc,
+            int db,
+            int rel,
+            int fork,
+            int block,
+            BufferAccessStrategy ring) {
         boolean hadTag =
                 (descriptors.state(victim) & TAG_VALID) != 0; // ours: nobody can take it away
         int oldHash = hadTag ? descriptors.hash(victim) : hash;
@@ -150,7 +180,7 @@ final class BufferAllocator {
 
         int other = table.lookup(hash, spc, db, rel, fork, block);
         if (other >= 0) { // another thread brought the block in meanwhile
-            int state = descriptors.pin(other);
+            int state = pin(other, ring);
             table.unlockBoth(oldPartition, partition);
             giveBack(victim, hadTag);
             return (state & VALID) != 0 ? other : other | PENDING;

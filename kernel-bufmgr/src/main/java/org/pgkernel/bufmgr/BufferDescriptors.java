@@ -68,6 +68,14 @@ final class BufferDescriptors {
      * meanwhile. @return the new state
      */
     int pin(int buffer) {
+        return pin(buffer, MAX_USAGE_COUNT);
+    }
+
+    /**
+     * The same, a use up to {@code most}. 1 for a ring: what it reads does not become popular, but
+     * the hand does not take it away at once either. (PostgreSQL: PinBuffer with a strategy.)
+     */
+    int pin(int buffer, int most) {
         int offset = buffer << 3;
         for (int spins = 0; ; spins++) {
             long word = states.getLongVolatile(offset);
@@ -75,7 +83,7 @@ final class BufferDescriptors {
                 pause(spins);
                 continue;
             }
-            long next = pinned(word);
+            long next = pinned(word, most);
             if (states.compareAndSetLong(offset, word, next)) {
                 return (int) next;
             }
@@ -93,17 +101,20 @@ final class BufferDescriptors {
      * buffer holds: see the optimistic lookup.
      */
     boolean pinUnchanged(int buffer, long word) {
+        return pinUnchanged(buffer, word, MAX_USAGE_COUNT);
+    }
+
+    /** The same, a use up to {@code most}, see {@link #pin(int, int)}. */
+    boolean pinUnchanged(int buffer, long word, int most) {
         VarHandle.acquireFence(); // the reads of the tag come before the CAS
-        return states.compareAndSetLong(buffer << 3, word, pinned(word));
+        return states.compareAndSetLong(buffer << 3, word, pinned(word, most));
     }
 
     /** The word with one more pin, and one more use unless it has the most: one change for both. */
-    private static long pinned(long word) {
+    private static long pinned(long word, int most) {
         assert refcount((int) word) != REFCOUNT_MASK : "too many pins";
         return word
-                + (usageCount((int) word) < MAX_USAGE_COUNT
-                        ? REFCOUNT_ONE + USAGECOUNT_ONE
-                        : REFCOUNT_ONE);
+                + (usageCount((int) word) < most ? REFCOUNT_ONE + USAGECOUNT_ONE : REFCOUNT_ONE);
     }
 
     /** Adds a pin, but no use, and unlocks the header. (PostgreSQL: PinBuffer_Locked.) */

@@ -146,6 +146,19 @@ final class BufferIo {
     }
 
     /**
+     * True if writing the page would have to wait for WAL now. The caller has a pin and the content
+     * lock.
+     */
+    boolean wouldFlushWal(int buffer) {
+        UnsafeBuffer page = BackendScratch.mine().view;
+        page.wrap(address(buffer), Page.SIZE);
+        int state = descriptors.lockHeader(buffer); // a hint's logging may move the LSN
+        long lsn = Page.lsn(page);
+        descriptors.unlockHeader(buffer, state);
+        return gate.wouldFlush(lsn);
+    }
+
+    /**
      * Writes the page if it is dirty. The caller has a pin and the content lock, shared at least;
      * so only hint bits can change meanwhile, and the JUST_DIRTIED flag tells. When the write fails
      * the page stays dirty.

@@ -62,13 +62,11 @@ public final class BufferPool implements AutoCloseable {
         this.checksums = options.checksums();
         this.tracker = tracker;
         int buckets = BufferTable.bucketsFor(nbuffers);
-        memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS);
+        memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS, options.replacement());
         dirty = new DirtyBitmap(memory.dirtyBits);
         descriptors = new BufferDescriptors(memory, dirty);
         table = new BufferTable(memory, descriptors, buckets);
-        replacement =
-                new BufferReplacement(
-                        memory, descriptors, new ClockSweep(descriptors, nbuffers), nbuffers);
+        replacement = parts.replacement(options, memory, descriptors);
         content = new LockTable(memory.contentLocks, 3, new WaitTable(256), LockRank.CONTENT);
         io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
         pinLimit = new PinLimit(nbuffers);
@@ -142,6 +140,21 @@ public final class BufferPool implements AutoCloseable {
      *     that had to make room not be written
      */
     public int read(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
+        return read(relation, fork, block, mode, null);
+    }
+
+    /**
+     * The same; a page that is not in the pool gets a buffer of the ring. (PostgreSQL:
+     * ReadBufferExtended.)
+     *
+     * @param ring the caller's own, or null
+     */
+    public int read(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            ReadMode mode,
+            BufferAccessStrategy ring) {
         assert isShared(relation);
         int buffer =
                 allocator.allocate(
@@ -149,7 +162,8 @@ public final class BufferPool implements AutoCloseable {
                         relation.dbOid(),
                         relation.relNumber(),
                         fork.ordinal(),
-                        block);
+                        block,
+                        ring);
         if (buffer >= 0) {
             if (mode == ReadMode.ZERO_AND_LOCK) {
                 content.lockExclusive(buffer); // valid: whatever is in it stays

@@ -11,13 +11,20 @@ import org.pgkernel.base.error.RefusedException;
  * @param strategy how a dropped relation's buffers are found
  * @param lookupDivisor LOOKUP probes when fewer blocks are to be dropped than {@code nbuffers}
  *     divided by this; at least 1
+ * @param replacement which page makes room when no buffer is free
  */
 public record BufferPoolOptions(
-        int nbuffers, boolean checksums, DropStrategy strategy, int lookupDivisor) {
+        int nbuffers,
+        boolean checksums,
+        DropStrategy strategy,
+        int lookupDivisor,
+        Replacement replacement) {
     /** PostgreSQL's. (BUF_DROP_FULL_SCAN_THRESHOLD.) */
     public static final int DEFAULT_LOOKUP_DIVISOR = 32;
 
     public static final DropStrategy DEFAULT_STRATEGY = DropStrategy.ADAPTIVE;
+
+    public static final Replacement DEFAULT_REPLACEMENT = Replacement.CLOCK_SWEEP;
 
     /**
      * @throws RefusedException when a number is out of range
@@ -38,20 +45,25 @@ public record BufferPoolOptions(
         }
     }
 
-    /** With checksums and the default strategy. */
+    /** With checksums, the default strategy and PostgreSQL's replacement. */
     public static BufferPoolOptions of(int nbuffers) {
-        return new BufferPoolOptions(nbuffers, true, DEFAULT_STRATEGY, DEFAULT_LOOKUP_DIVISOR);
+        return new BufferPoolOptions(
+                nbuffers, true, DEFAULT_STRATEGY, DEFAULT_LOOKUP_DIVISOR, DEFAULT_REPLACEMENT);
     }
 
     public BufferPoolOptions withChecksums(boolean on) {
-        return new BufferPoolOptions(nbuffers, on, strategy, lookupDivisor);
+        return new BufferPoolOptions(nbuffers, on, strategy, lookupDivisor, replacement);
     }
 
     public BufferPoolOptions withStrategy(DropStrategy other) {
-        return new BufferPoolOptions(nbuffers, checksums, other, lookupDivisor);
+        return new BufferPoolOptions(nbuffers, checksums, other, lookupDivisor, replacement);
     }
 
     public BufferPoolOptions withLookupDivisor(int divisor) {
-        return new BufferPoolOptions(nbuffers, checksums, strategy, divisor);
+        return new BufferPoolOptions(nbuffers, checksums, strategy, divisor, replacement);
+    }
+
+    public BufferPoolOptions withReplacement(Replacement other) {
+        return new BufferPoolOptions(nbuffers, checksums, strategy, lookupDivisor, other);
     }
 }

@@ -14,11 +14,14 @@ import org.pgkernel.base.error.NoFreeBufferException;
  * Chooses the next buffer to use: first one that a drop has freed, then one never used, then the
  * policy's choice.
  *
+ * <p>A ring ({@link BufferAccessStrategy}) is asked before all of them; what it takes from itself
+ * is no allocation.
+ *
  * <p>PostgreSQL builds a list of all buffers at start; here a high-water mark stands for its
  * never-used part, so that start-up does not touch the descriptors. (PostgreSQL: StrategyGetBuffer,
  * StrategyFreeBuffer, StrategySyncStart, freelist.c.)
  */
-final class BufferReplacement {
+class BufferReplacement {
     /** In {@code freeNext}: 0 not in the list, 1 last of it, else the next buffer plus 2. */
     private static final int END_OF_LIST = 1;
 
@@ -70,9 +73,25 @@ final class BufferReplacement {
      * A buffer that nobody had pinned, now pinned once by the caller; its old page may still be in
      * it, and dirty.
      *
+     * @param hash of the tag that the buffer will get
+     * @param ring asked first, and told what it did not have itself; or null
      * @throws NoFreeBufferException when the hand has gone round and met pinned buffers only
      */
-    int victim() {
+    final int victim(int hash, BufferAccessStrategy ring) {
+        if (ring == null) {
+            return victim(hash);
+        }
+        int own = ring.next(descriptors);
+        if (own >= 0) {
+            return own;
+        }
+        int buffer = victim(hash);
+        ring.add(buffer);
+        return buffer;
+    }
+
+    /** The same without a ring. */
+    int victim(int hash) {
         allocations.increment(); // before the sleeper is looked at, see wakeAtAllocation
         Thread waiting = sleeper;
         if (waiting != null) {
@@ -84,12 +103,13 @@ final class BufferReplacement {
             int state = descriptors.lockHeader(buffer);
             if ((state & (REFCOUNT_MASK | USAGECOUNT_MASK)) == 0) {
                 descriptors.pinAndUnlockHeader(buffer, state);
+                policy.taken(buffer, hash);
                 return buffer;
             }
             descriptors.unlockHeader(
                     buffer, state); // the policy's hand was faster and it is in use again
         }
-        return policy.victim();
+        return policy.victim(hash);
     }
 
     /** Where the hand is. For the background writer; see {@link SyncStart}. */

@@ -23,7 +23,7 @@ final class ClockSweep implements ReplacementPolicy {
     }
 
     @Override
-    public int victim() {
+    public int victim(int hash) {
         int tries = nbuffers;
         for (; ; ) {
             int buffer = (int) (hand.getAndIncrement() % nbuffers);
@@ -51,6 +51,10 @@ final class ClockSweep implements ReplacementPolicy {
                         + nbuffers);
     }
 
+    /** The hand comes by at every buffer, used or not. */
+    @Override
+    public void taken(int buffer, int hash) {}
+
     @Override
     public int firstUses() {
         return USAGECOUNT_ONE;
@@ -69,5 +73,10 @@ final class ClockSweep implements ReplacementPolicy {
     @Override
     public int after(int buffer) {
         return buffer + 1 == nbuffers ? 0 : buffer + 1;
+    }
+
+    @Override
+    public String fault(int used) {
+        return null;
     }
 }

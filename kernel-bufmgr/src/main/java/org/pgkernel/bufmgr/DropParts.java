@@ -1,6 +1,9 @@
 package org.pgkernel.bufmgr;
 
-/** Puts a strategy together. Tests put faulty or narrower parts in the place of these. */
+/**
+ * Puts the strategies of dropping and replacement together. Tests put faulty or narrower parts in
+ * the place of these.
+ */
 class DropParts {
     static final int FINGERPRINT_BITS = 16;
 
@@ -9,6 +12,22 @@ class DropParts {
             case FULL_SCAN, LOOKUP -> Untracked.INSTANCE;
             case DLIST -> new BufferLists(nbuffers);
             case ADAPTIVE -> new ResidentForks(nbuffers, FINGERPRINT_BITS);
+        };
+    }
+
+    BufferReplacement replacement(
+            BufferPoolOptions options, PoolMemory memory, BufferDescriptors descriptors) {
+        return new BufferReplacement(
+                memory, descriptors, policy(options, memory, descriptors), options.nbuffers());
+    }
+
+    ReplacementPolicy policy(
+            BufferPoolOptions options, PoolMemory memory, BufferDescriptors descriptors) {
+        int nbuffers = options.nbuffers();
+        return switch (options.replacement()) {
+            case CLOCK_SWEEP -> new ClockSweep(descriptors, nbuffers);
+            case SIEVE -> new Sieve(memory, descriptors, nbuffers);
+            case S3_FIFO -> new S3Fifo(memory, descriptors, nbuffers);
         };
     }
 

@@ -11,4 +11,13 @@ public interface DurabilityGate {
      * UpdateMinRecoveryPoint.)
      */
     void beforeWrite(long pageLsn);
+
+    /**
+     * True if {@link #beforeWrite} would have to make something durable first. A hint, which costs
+     * next to nothing: a ring of a bulk read takes another buffer then. (PostgreSQL:
+     * XLogNeedsFlush.)
+     */
+    default boolean wouldFlush(long pageLsn) {
+        return false;
+    }
 }

@@ -137,6 +137,8 @@ final class PoolInspection {
         require(!pool.extension.anyLockHeld(), "BUF-1", "extension lock left", -1);
         checkChains(pool, tagged);
         pool.replacement.freeListLength();
+        String fault = pool.replacement.policy().fault(pool.replacement.highWater());
+        require(fault == null, "BUF-19", fault, -1);
     }
 
     /** What the strategy keeps is what a walk over all descriptors finds. */

@@ -42,6 +42,14 @@ final class PoolMemory {
     /** Free list links, 4 bytes each. */
     final UnsafeBuffer freeNext = new UnsafeBuffer(0L, 0);
 
+    /** Queues of a replacement policy: next newer and next older buffer, coded; 4 bytes each. */
+    final UnsafeBuffer newer = new UnsafeBuffer(0L, 0);
+
+    final UnsafeBuffer older = new UnsafeBuffer(0L, 0);
+
+    /** Pages that left, see {@link GhostTable}. */
+    final UnsafeBuffer ghosts = new UnsafeBuffer(0L, 0);
+
     /** One bit a buffer, in 8-byte words. */
     final UnsafeBuffer dirtyBits = new UnsafeBuffer(0L, 0);
 
@@ -49,7 +57,17 @@ final class PoolMemory {
     final UnsafeBuffer partitionLocks = new UnsafeBuffer(0L, 0);
 
     private final UnsafeBuffer[] arrays = {
-        states, tags, contentLocks, chainNext, chainHeads, freeNext, dirtyBits, partitionLocks
+        states,
+        tags,
+        contentLocks,
+        chainNext,
+        chainHeads,
+        freeNext,
+        dirtyBits,
+        partitionLocks,
+        newer,
+        older,
+        ghosts
     };
     private final long[] addresses = new long[arrays.length];
     private final int[] lengths = new int[arrays.length];
@@ -57,6 +75,10 @@ final class PoolMemory {
     private boolean released;
 
     PoolMemory(int nbuffers, int buckets, int partitions) {
+        this(nbuffers, buckets, partitions, Replacement.CLOCK_SWEEP);
+    }
+
+    PoolMemory(int nbuffers, int buckets, int partitions, Replacement policy) {
         blockBytes = (long) nbuffers * Page.SIZE;
         blocks = NativeMemory.reserve(blockBytes);
         lengths[0] = nbuffers * 8;
@@ -67,9 +89,17 @@ final class PoolMemory {
         lengths[5] = nbuffers * 4;
         lengths[6] = (nbuffers + 63 >>> 6) * 8;
         lengths[7] = partitions << PARTITION_LOCK_SHIFT;
+        boolean queues = policy != Replacement.CLOCK_SWEEP;
+        lengths[8] = queues ? nbuffers * 4 : 0;
+        lengths[9] = queues ? nbuffers * 4 : 0;
+        lengths[10] =
+                policy == Replacement.S3_FIFO ? GhostTable.bytes(S3Fifo.remembered(nbuffers)) : 0;
         boolean complete = false;
         try {
             for (int i = 0; i < arrays.length; i++) {
+                if (lengths[i] == 0) {
+                    continue; // the policy does not need it
+                }
                 addresses[i] = NativeMemory.reserve(lengths[i]);
                 if (lengths[i] >= HUGE_PAGE) {
                     NativeMemory.adviseHuge(addresses[i], lengths[i]);

@@ -18,14 +18,21 @@ import org.pgkernel.base.error.NoFreeBufferException;
  *
  * A <em>hand</em> is what walks over the buffers; each move of it is a <em>tick</em>.
  */
-sealed interface ReplacementPolicy permits ClockSweep {
+sealed interface ReplacementPolicy permits ClockSweep, Sieve, S3Fifo {
     /**
      * A buffer that nobody had pinned, now pinned once by the caller; its old page may still be in
      * it, and dirty.
      *
+     * @param hash of the tag that the buffer will get
      * @throws NoFreeBufferException when all were pinned
      */
-    int victim();
+    int victim(int hash);
+
+    /**
+     * A buffer that was free or never used, pinned by the caller, is about to get the tag of this
+     * hash.
+     */
+    void taken(int buffer, int hash);
 
     /** The uses that a page has when it was just brought in, as bits of the state word. */
     int firstUses();
@@ -41,4 +48,12 @@ sealed interface ReplacementPolicy permits ClockSweep {
      * asked of any buffer, at any time, without a lock; always a buffer's number.
      */
     int after(int buffer);
+
+    /**
+     * Checks what it keeps, at rest. For the inspection.
+     *
+     * @param used how many buffers were ever taken
+     * @return what is wrong, or null
+     */
+    String fault(int used);
 }

@@ -7,7 +7,10 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.bufmgr.BufferAccessStrategy.Type;
 import org.pgkernel.smgr.SmgrRelation;
 
 /** The hot paths allocate nothing. */
@@ -69,9 +72,13 @@ class AllocationTest {
         }
     }
 
-    @Test
-    void missesEvictionsAndWritesAllocateNothingOfThePoolsOwn() {
-        try (PoolFixture f = new PoolFixture(directory, true).pool(16, true, DropStrategy.LOOKUP)) {
+    @ParameterizedTest
+    @EnumSource(Replacement.class)
+    void missesEvictionsAndWritesAllocateNothingOfThePoolsOwn(Replacement policy) {
+        BufferPoolOptions options =
+                BufferPoolOptions.of(16).withStrategy(DropStrategy.LOOKUP).withReplacement(policy);
+        try (PoolFixture f = new PoolFixture(directory, true).pool(options, new DropParts())) {
+            BufferAccessStrategy ring = BufferAccessStrategy.of(Type.BULK_WRITE, 16);
             SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);
             // Nothing of the pool's own. A system call may cost a 40-byte view of its errno, if the
             // compiler does not inline it away.
@@ -81,7 +88,8 @@ class AllocationTest {
                     "miss with a dirty victim",
                     () -> {
                         for (int i = 0; i < ROUNDS / 4; i++) {
-                            int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL);
+                            BufferAccessStrategy by = i % 2 == 0 ? ring : null;
+                            int b = f.pool.read(r, ForkNumber.MAIN, i % 100, ReadMode.NORMAL, by);
                             f.pool.lockExclusive(b);
                             f.pool.markDirty(b);
                             f.pool.unlock(b);

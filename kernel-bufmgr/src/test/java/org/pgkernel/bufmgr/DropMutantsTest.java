@@ -7,6 +7,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -99,9 +101,23 @@ class DropMutantsTest {
     }
 
     /**
+     * In a thread of its own: a fault may be found while locks are held, and which locks a thread
+     * holds is noted for it.
+     *
      * @return what the check found, or null
      */
     private static Throwable run(DropStrategy strategy, DropParts parts, int seed)
+            throws IOException {
+        FutureTask<Throwable> run = new FutureTask<>(() -> runHere(strategy, parts, seed));
+        new Thread(run).start();
+        try {
+            return run.get();
+        } catch (ExecutionException | InterruptedException e) {
+            throw new IOException(e);
+        }
+    }
+
+    private static Throwable runHere(DropStrategy strategy, DropParts parts, int seed)
             throws IOException {
         Path directory = Files.createTempDirectory("mutant");
         int[] pools = {64, 256, 1024, 4096};

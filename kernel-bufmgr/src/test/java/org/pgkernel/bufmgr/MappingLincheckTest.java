@@ -23,7 +23,11 @@ class MappingLincheckTest {
         private static final Cleaner MEMORY = Cleaner.create();
 
         private final PoolMemory memory =
-                new PoolMemory(16, BufferTable.bucketsFor(16), BufferTable.PARTITIONS);
+                new PoolMemory(
+                        16,
+                        BufferTable.bucketsFor(16),
+                        BufferTable.PARTITIONS,
+                        Replacement.CLOCK_SWEEP);
         private final BufferDescriptors descriptors =
                 new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
         private final LockTable content = new LockTable(memory.contentLocks, 3, new WaitTable(4));

@@ -45,6 +45,14 @@ final class MinimumRecoveryPoint implements DurabilityGate {
         }
     }
 
+    @Override
+    public boolean wouldFlush(long pageLsn) {
+        if (writer != null) {
+            return Lsn.before(flushed, pageLsn);
+        }
+        return updates && Lsn.before(known, pageLsn);
+    }
+
     /**
      * Moves the point to the end of the record being replayed, not just to the page's LSN: fewer
      * writes, and a bogus LSN of a damaged page cannot set a point that no WAL reaches.

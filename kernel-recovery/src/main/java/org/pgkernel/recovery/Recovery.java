@@ -106,11 +106,10 @@ public final class Recovery implements AutoCloseable {
         smgr.inRecovery(true);
         pool =
                 BufferPool.open(
-                        new BufferPoolOptions(
-                                options.sharedBuffers(),
-                                found.checksumsEnabled(),
-                                options.dropStrategy(),
-                                options.lookupDivisor()),
+                        BufferPoolOptions.of(options.sharedBuffers())
+                                .withChecksums(found.checksumsEnabled())
+                                .withStrategy(options.dropStrategy())
+                                .withLookupDivisor(options.lookupDivisor()),
                         smgr,
                         gate);
         try {
