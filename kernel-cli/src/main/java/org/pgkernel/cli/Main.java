@@ -1,6 +1,7 @@
 package org.pgkernel.cli;
 
 import java.io.PrintWriter;
+import org.pgkernel.cli.bench.BenchCommand;
 import org.pgkernel.cli.repro.ReproCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -16,7 +17,12 @@ import picocli.CommandLine.Command;
         description =
                 "A PostgreSQL-shaped storage kernel: recovers clusters, reproduces published"
                         + " experiments.",
-        subcommands = {ReproCommand.class, RecoverCommand.class, CommandLine.HelpCommand.class})
+        subcommands = {
+            ReproCommand.class,
+            RecoverCommand.class,
+            BenchCommand.class,
+            CommandLine.HelpCommand.class
+        })
 public final class Main implements Runnable {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
 
@@ -30,7 +36,8 @@ public final class Main implements Runnable {
         return commandLine().execute(arguments);
     }
 
-    static CommandLine commandLine() {
+    /** The command as {@link #run} runs it, for who gives it other streams. */
+    public static CommandLine commandLine() {
         CommandLine line = new CommandLine(new Main());
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setExecutionExceptionHandler(Main::report);
@@ -69,6 +76,6 @@ public final class Main implements Runnable {
     @Override
     public void run() {
         throw new CommandLine.ParameterException(
-                spec.commandLine(), "which command, repro or recover?");
+                spec.commandLine(), "which command, repro, recover or bench?");
     }
 }

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.cli.Progress;
 import org.pgkernel.cli.Sentences;
 import org.pgkernel.cli.SharedBuffers;
 import org.pgkernel.cli.UserException;

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.cli.Progress;
 import org.pgkernel.cli.SharedBuffers;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

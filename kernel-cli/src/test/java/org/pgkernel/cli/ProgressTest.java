@@ -1,4 +1,4 @@
-package org.pgkernel.cli.repro;
+package org.pgkernel.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;

@@ -1,4 +1,4 @@
-package org.pgkernel.cli.repro;
+package org.pgkernel.cli;
 
 import java.io.PrintStream;
 import java.time.Duration;
@@ -12,7 +12,7 @@ import me.tongfei.progressbar.ProgressBarStyle;
  * A progress bar with time left on a terminal; elsewhere a line every few seconds, and one at the
  * end.
  */
-final class Progress implements AutoCloseable {
+public final class Progress implements AutoCloseable {
     private static final long LINE_NANOS = 10_000_000_000L;
 
     private final PrintStream err;
@@ -23,7 +23,7 @@ final class Progress implements AutoCloseable {
     private long lastLine = began;
     private long reached;
 
-    Progress(PrintStream err, String task, long steps) {
+    public Progress(PrintStream err, String task, long steps) {
         this.err = err;
         this.task = task;
         this.steps = steps;
@@ -41,7 +41,7 @@ final class Progress implements AutoCloseable {
         }
     }
 
-    void at(long step) {
+    public void at(long step) {
         reached = step;
         if (bar != null) {
             bar.stepTo(step);
@@ -72,7 +72,7 @@ final class Progress implements AutoCloseable {
     }
 
     /** Seconds since {@code nanos}, for people. */
-    static String elapsed(long nanos) {
+    public static String elapsed(long nanos) {
         Duration passed = Duration.ofNanos(System.nanoTime() - nanos);
         return passed.toMinutes() > 0
                 ? passed.toMinutes() + " min " + passed.toSecondsPart() + " s"

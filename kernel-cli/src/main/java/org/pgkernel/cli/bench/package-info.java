@@ -1,0 +1,2 @@
+/** {@code pgkernel bench}: measurements that need no server and no data. */
+package org.pgkernel.cli.bench;
