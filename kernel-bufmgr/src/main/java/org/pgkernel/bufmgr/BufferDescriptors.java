@@ -282,7 +282,7 @@ final class BufferDescriptors {
     }
 
     /** Header locks are held for nanoseconds, unless their holder lost its processor. */
-    private static void pause(int spins) {
+    static void pause(int spins) {
         if (spins < 100) {
             Thread.onSpinWait();
         } else if (spins < 200) {

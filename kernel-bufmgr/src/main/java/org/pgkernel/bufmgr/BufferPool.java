@@ -3,6 +3,7 @@ package org.pgkernel.bufmgr;
 import static org.pgkernel.bufmgr.BufferState.VALID;
 
 import java.util.function.Consumer;
+import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.LockRank;
@@ -35,6 +36,8 @@ public final class BufferPool implements AutoCloseable {
     private final DropStatistics dropStatistics = new DropStatistics();
     private final RelationDropper dropper;
     private final WriteOut writeOut;
+    private final RelationFlusher flusher;
+    private final FlushStatistics flushStatistics = new FlushStatistics();
 
     // For the inspection too.
     final BufferDescriptors descriptors;
@@ -63,7 +66,7 @@ public final class BufferPool implements AutoCloseable {
         this.tracker = tracker;
         int buckets = BufferTable.bucketsFor(nbuffers);
         memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS, options.replacement());
-        dirty = new DirtyBitmap(memory.dirtyBits);
+        dirty = new DirtyBitmap(memory.dirtyBits, nbuffers);
         descriptors = new BufferDescriptors(memory, dirty);
         table = new BufferTable(memory, descriptors, buckets);
         replacement = parts.replacement(options, memory, descriptors);
@@ -75,7 +78,8 @@ public final class BufferPool implements AutoCloseable {
         allocator =
                 new BufferAllocator(
                         descriptors, table, replacement, io, content, pinWaiters, tracker);
-        writeOut = new WriteOut(descriptors, dirty, replacement, allocator, io, content);
+        writeOut = new WriteOut(descriptors, dirty, replacement, allocator, io, content, smgr);
+        flusher = parts.flusher(this, writeOut, new DropCosts(nbuffers));
         dropper = parts.dropper(options, tracker, descriptors, allocator, replacement);
         extension = new RelationExtension(descriptors, allocator, io, content);
         vectored = new VectoredReader(allocator, io);
@@ -435,14 +439,47 @@ public final class BufferPool implements AutoCloseable {
         return writeOut.all();
     }
 
+    /**
+     * A checkpoint's write-out, to be driven step by step. What is dirty at its first step reaches
+     * the files; the pace is {@code schedule}'s, the rests are timed by {@code clock}.
+     *
+     * @param flushAfterPages after so many pages the system is told to write them to the disk; 0:
+     *     never; 256 at most (checkpoint_flush_after)
+     */
+    public CheckpointWrite beginCheckpoint(
+            CheckpointSchedule schedule, NanoClock clock, int flushAfterPages) {
+        return writeOut.checkpoint(schedule, clock, flushAfterPages);
+    }
+
+    /** A background writer for this pool, to be driven by one thread. One is enough. */
+    public BackgroundWriter backgroundWriter(BackgroundWriterOptions options, NanoClock clock) {
+        return new BackgroundWriter(descriptors, replacement, writeOut, nbuffers, options, clock);
+    }
+
     /** Writes a database's dirty buffers. (PostgreSQL: FlushDatabaseBuffers.) */
     public void flushDatabase(int dbOid) {
-        writeOut.database(dbOid);
+        flusher.database(dbOid, flushStatistics);
     }
 
     /** Writes a relation's dirty buffers. (PostgreSQL: FlushRelationBuffers.) */
     public void flushRelation(SmgrRelation relation) {
-        writeOut.relation(relation);
+        flushRelations(new SmgrRelation[] {relation}, 1);
+    }
+
+    /**
+     * Writes the dirty buffers of the first {@code count} relations, sorted, and no other.
+     * Everything dirty when the call begins is in the files when it returns; nothing is synced.
+     * (PostgreSQL: FlushRelationsAllBuffers.)
+     */
+    public void flushRelations(SmgrRelation[] relations, int count) {
+        if (count != 0) {
+            flusher.relations(relations, count, flushStatistics);
+        }
+    }
+
+    /** What the flushes of relations and databases did since the pool was opened. */
+    public FlushStatistics flushStatistics() {
+        return flushStatistics;
     }
 
     /**

@@ -29,6 +29,15 @@ final class DropCosts {
     /** A block of fingerprints that holds one is looked through word by word. */
     private static final int HELD_BLOCK_NANOS = 100;
 
+    /** A word of the dirty bitmap that is not 0. */
+    private static final int DIRTY_WORD_NANOS = 10;
+
+    /** State word and tag of a dirty buffer. */
+    private static final int DIRTY_BUFFER_NANOS = 60;
+
+    /** {@link DirtyBitmap#estimate} in a large pool. */
+    private static final int ESTIMATE_NANOS = 2000;
+
     /** Tags, states and chains of so many buffers, 32 bytes each, are in a cache of 2 MiB. */
     private static final int CACHED_BUFFERS = 1 << 16;
 
@@ -63,6 +72,18 @@ final class DropCosts {
         return fingerprints > FINGERPRINTS_COMPARED
                 ? nanos + bytes * 10 / SET_BYTES_PER_10_NANOS
                 : nanos + (fingerprints - 1) * bytes / COMPARE_BYTES_PER_NANO;
+    }
+
+    /**
+     * Walking the dirty bitmap: its words that are not 0, and a tag and a state word for each bit.
+     */
+    long dirtyWalk(long words, long buffers) {
+        return words * DIRTY_WORD_NANOS + buffers * DIRTY_BUFFER_NANOS;
+    }
+
+    /** True for what costs no more than to estimate how many buffers are dirty. */
+    boolean isBelowAnEstimate(long nanos) {
+        return nanos <= ESTIMATE_NANOS;
     }
 
     /** Probes worth trying before a scan of this cost. */

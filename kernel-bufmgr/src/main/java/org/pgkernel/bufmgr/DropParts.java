@@ -53,4 +53,15 @@ class DropParts {
                             new DropCosts(options.nbuffers()));
         };
     }
+
+    RelationFlusher flusher(BufferPool pool, WriteOut out, DropCosts costs) {
+        return new RelationFlusher(
+                pool.descriptors,
+                pool.dirty,
+                pool.replacement,
+                pool.allocator,
+                out,
+                pool.tracker,
+                costs);
+    }
 }

@@ -86,9 +86,9 @@ final class PoolInspection {
                     "valid without a tag",
                     buffer);
             require(
-                    (state & DIRTY) == 0 || pool.dirty.isSet(buffer),
+                    (state & DIRTY) == 0 || pool.dirty.isReachable(buffer),
                     "BUF-4",
-                    "dirty without its bit",
+                    "dirty, and the dirty bitmap does not tell",
                     buffer);
             require(
                     pool.table.isChained(buffer) == ((state & TAG_VALID) != 0),

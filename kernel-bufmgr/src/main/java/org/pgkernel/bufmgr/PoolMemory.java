@@ -50,7 +50,7 @@ final class PoolMemory {
     /** Pages that left, see {@link GhostTable}. */
     final UnsafeBuffer ghosts = new UnsafeBuffer(0L, 0);
 
-    /** One bit a buffer, in 8-byte words. */
+    /** One bit a buffer, in 8-byte words, and their summary: see {@link DirtyBitmap}. */
     final UnsafeBuffer dirtyBits = new UnsafeBuffer(0L, 0);
 
     /** Mapping partitions' locks, {@code 1 << PARTITION_LOCK_SHIFT} bytes apart. */
@@ -87,7 +87,7 @@ final class PoolMemory {
         lengths[3] = nbuffers * 4;
         lengths[4] = buckets * 4;
         lengths[5] = nbuffers * 4;
-        lengths[6] = (nbuffers + 63 >>> 6) * 8;
+        lengths[6] = DirtyBitmap.bytes(nbuffers);
         lengths[7] = partitions << PARTITION_LOCK_SHIFT;
         boolean queues = policy != Replacement.CLOCK_SWEEP;
         lengths[8] = queues ? nbuffers * 4 : 0;

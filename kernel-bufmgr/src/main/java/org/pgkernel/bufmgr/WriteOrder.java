@@ -29,6 +29,9 @@ final class WriteOrder {
     private long[] ordered = new long[1024];
     private int count;
 
+    /** After {@link #sort}: where each tablespace begins in the order, and the end. */
+    private int[] starts = new int[5];
+
     void clear() {
         count = 0;
         tablespaceCount = 0;
@@ -73,6 +76,16 @@ final class WriteOrder {
         return (int) ordered[i] & (1 << BUFFER_BITS) - 1;
     }
 
+    /** How many tablespaces there are. */
+    int tablespaces() {
+        return tablespaceCount;
+    }
+
+    /** After {@link #sort}: where the i-th tablespace begins; for the number of them, the end. */
+    int tablespaceStart(int i) {
+        return starts[i];
+    }
+
     void sort() {
         renumberTablespaces();
         for (int i = 0; i < count; i++) {
@@ -89,11 +102,16 @@ final class WriteOrder {
             ordered = new long[items.length];
         }
         // Each group's place, moved on as it fills. Biased by 1: the map's missing value is 0.
+        if (starts.length <= tablespaceCount) {
+            starts = new int[tablespaces.length + 1];
+        }
+        starts[0] = 0;
         long start = 0;
         for (long key : keys) {
             long size = groupSizes.get(key);
             groupSizes.put(key, start + 1);
             start += size;
+            starts[(int) (key >>> 34) + 1] = (int) start;
         }
         for (int i = 0; i < count; i++) {
             long place = groupSizes.get(groups[i]);

@@ -13,7 +13,7 @@ class BufferDescriptorsTest {
     private final PoolMemory memory =
             new PoolMemory(16, BufferTable.bucketsFor(16), BufferTable.PARTITIONS);
     private final BufferDescriptors descriptors =
-            new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
+            new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits, 16));
 
     @AfterEach
     void release() {

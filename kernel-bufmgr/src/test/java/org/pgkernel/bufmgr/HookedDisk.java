@@ -22,6 +22,8 @@ final class HookedDisk implements Disk {
     }
 
     private final Disk disk;
+    volatile LengthHook onWriteback = (path, offset, length) -> {};
+    volatile Hook beforeSync = (path, offset) -> {};
 
     /** Called for each block, also of a read of several. */
     volatile Hook beforeRead = (path, offset) -> {};
@@ -158,6 +160,7 @@ final class HookedDisk implements Disk {
 
         @Override
         public void sync() {
+            beforeSync.before(file.path(), 0);
             file.sync();
         }
 
@@ -169,6 +172,7 @@ final class HookedDisk implements Disk {
 
         @Override
         public void startWriteback(long offset, long length) {
+            onWriteback.before(file.path(), offset, length);
             file.startWriteback(offset, length);
         }
 

@@ -29,7 +29,7 @@ class MappingLincheckTest {
                         BufferTable.PARTITIONS,
                         Replacement.CLOCK_SWEEP);
         private final BufferDescriptors descriptors =
-                new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
+                new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits, 16));
         private final LockTable content = new LockTable(memory.contentLocks, 3, new WaitTable(4));
         private final BufferIo io =
                 new BufferIo(descriptors, null, lsn -> {}, false, memory.blocks);

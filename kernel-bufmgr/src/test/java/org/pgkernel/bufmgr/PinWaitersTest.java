@@ -19,7 +19,7 @@ class PinWaitersTest {
     private final PoolMemory memory =
             new PoolMemory(16, BufferTable.bucketsFor(16), BufferTable.PARTITIONS);
     private final BufferDescriptors descriptors =
-            new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits));
+            new BufferDescriptors(memory, new DirtyBitmap(memory.dirtyBits, 16));
     private final LockTable content = new LockTable(memory.contentLocks, 3, new WaitTable(4));
 
     /** Set when a waiter is about to park, with the stripe's lock held. */
