@@ -11,6 +11,7 @@ import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.bufmgr.BufferPoolOptions;
 import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.bufmgr.DurabilityGate;
 import org.pgkernel.bufmgr.PoolFiller;
 import org.pgkernel.smgr.SizePolicy;
 import org.pgkernel.smgr.SmgrRelation;
@@ -18,9 +19,9 @@ import org.pgkernel.smgr.StorageManager;
 import org.pgkernel.smgr.SyncRequests;
 
 /**
- * A pool in recovery in which every buffer holds a page of some other relation, and a place for
- * victims in it. The other relations have 128 pages each, dealt out like cards, so that about as
- * many pages share a victim's fingerprint as chance has it.
+ * A pool, in recovery unless told otherwise, in which every buffer holds a page of some other
+ * relation, and a place for victims in it. The other relations have 128 pages each, dealt out like
+ * cards, so that about as many pages share a victim's fingerprint as chance has it.
  *
  * <p>Kept from benchmark to benchmark of one process, since filling 13 million buffers takes
  * seconds.
@@ -44,10 +45,15 @@ final class FilledPool {
     private final DropStrategy strategy;
     private final Scratch scratch;
     private final StorageManager smgr;
+    private final boolean inRecovery;
     private int victims;
 
-    private FilledPool(int nbuffers, DropStrategy strategy) throws IOException {
+    /** What is asked before each write; null: nothing. */
+    DurabilityGate gate;
+
+    private FilledPool(int nbuffers, DropStrategy strategy, boolean inRecovery) throws IOException {
         this.strategy = strategy;
+        this.inRecovery = inRecovery;
         scratch = new Scratch();
         Files.createDirectories(scratch.resolve("data").resolve("base").resolve("" + DB));
         String directory = scratch.resolve("data").toString();
@@ -57,14 +63,18 @@ final class FilledPool {
                         disk,
                         directory,
                         StorageManager.SEGMENT_BLOCKS,
-                        SizePolicy.RECOVERY_ONLY,
+                        inRecovery ? SizePolicy.RECOVERY_ONLY : SizePolicy.SHARED,
                         new SyncRequests(disk, directory));
-        smgr.inRecovery(true);
+        smgr.inRecovery(inRecovery);
         pool =
                 BufferPool.open(
                         BufferPoolOptions.of(nbuffers).withChecksums(false).withStrategy(strategy),
                         smgr,
-                        lsn -> {});
+                        lsn -> {
+                            if (gate != null) {
+                                gate.beforeWrite(lsn);
+                            }
+                        });
         filler = new PoolFiller(pool);
         int others = Math.max(1, nbuffers / PAGES_OF_OTHERS);
         for (int i = 0; i < nbuffers; i++) {
@@ -73,13 +83,22 @@ final class FilledPool {
         Runtime.getRuntime().addShutdownHook(new Thread(this::close));
     }
 
-    /** The process's pool; another one than last time is made anew. */
+    /** The process's pool, in recovery; another one than last time is made anew. */
     static FilledPool of(int nbuffers, DropStrategy strategy) throws IOException {
-        if (kept == null || kept.pool.nbuffers() != nbuffers || kept.strategy != strategy) {
+        return of(nbuffers, strategy, true);
+    }
+
+    /** The same, in recovery or on a primary with shared sizes. */
+    static FilledPool of(int nbuffers, DropStrategy strategy, boolean inRecovery)
+            throws IOException {
+        if (kept == null
+                || kept.pool.nbuffers() != nbuffers
+                || kept.strategy != strategy
+                || kept.inRecovery != inRecovery) {
             if (kept != null) {
                 kept.close();
             }
-            kept = new FilledPool(nbuffers, strategy);
+            kept = new FilledPool(nbuffers, strategy, inRecovery);
             kept.warmUp(1, 1);
             kept.warmUp(100, 100);
             kept.warmUp(100, 1_000_000);

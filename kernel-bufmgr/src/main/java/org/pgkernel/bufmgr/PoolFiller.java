@@ -45,6 +45,18 @@ public final class PoolFiller {
         return false;
     }
 
+    /** Marks the buffer's page dirty. It must have one. */
+    public void dirty(int buffer) {
+        pool.descriptors.pinAndUnlockHeader(buffer, pool.descriptors.lockHeader(buffer));
+        pool.descriptors.markDirty(buffer);
+        pool.allocator.unpin(buffer);
+    }
+
+    /** Makes the buffer's page clean, unwritten. */
+    public void clean(int buffer) {
+        pool.descriptors.cleanAndUnlockHeader(buffer, pool.descriptors.lockHeader(buffer));
+    }
+
     /** The buffer that holds the block, or -1. */
     public int find(int spc, int db, int rel, int fork, int block) {
         return pool.allocator.probe(spc, db, rel, fork, block);
