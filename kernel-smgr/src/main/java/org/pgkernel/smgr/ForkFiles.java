@@ -146,6 +146,7 @@ final class ForkFiles {
             if (!relation.isClosed()) {
                 int grown = grown(block, 1);
                 try {
+                    emptyLeftover(block, 1, skipSync);
                     writePages(block, address, 1, skipSync, Absent.CREATE);
                 } catch (Throwable e) {
                     blocks = BlockNumber.INVALID;
@@ -276,6 +277,7 @@ final class ForkFiles {
         for (int number = end - 1; number >= 0; number--) {
             sync(name.segmentPath(number));
         }
+        requests().syncDirectory(relation.spcOid(), relation.dbOid());
     }
 
     /** Removes the fork's files. (PostgreSQL: mdunlinkfork.) */
@@ -295,6 +297,7 @@ final class ForkFiles {
         for (int done = 0; done < count; ) {
             int inSegment = manager().segmentBlocks() - blockInSegment(block + done);
             int pages = Math.min(Math.min(count - done, inSegment), ZeroPages.COUNT);
+            emptyLeftover(block + done, pages, skipSync);
             writePages(block + done, ZeroPages.ADDRESS, pages, skipSync, Absent.CREATE);
             done += pages;
         }
@@ -399,7 +402,26 @@ final class ForkFiles {
     private void fillUp(int number, boolean skipSync) {
         blocks = BlockNumber.INVALID;
         int last = (number + 1) * manager().segmentBlocks() - 1;
+        emptyLeftover(last, 1, skipSync);
         writePages(last, ZeroPages.ADDRESS, 1, skipSync, Absent.FAIL);
+    }
+
+    /**
+     * Before added blocks make a segment full: empties what a crash may have left of the next one
+     * (SMGR-10). Costs a look at the next file once a segment.
+     */
+    private void emptyLeftover(int block, int count, boolean skipSync) {
+        int number = segmentOf(block);
+        if (blockInSegment(block) + count < manager().segmentBlocks()) {
+            return;
+        }
+        if (number >= segments.length) {
+            openSegment(number, block, Absent.CREATE, skipSync);
+        }
+        if (segmentSize(number) < manager().segmentBlocks()
+                && ForkRemoval.emptyLeftover(relation, name.segmentPath(number + 1))) {
+            registerSync(number + 1);
+        }
     }
 
     /** Opens the first segment unless it is open. (PostgreSQL: mdopenfork.) */
@@ -432,10 +454,10 @@ final class ForkFiles {
         if (file == null) {
             return false;
         }
-        append(next, file);
         if (create) {
             registerDirectory();
         }
+        append(next, file);
         return true;
     }
 
@@ -452,12 +474,12 @@ final class ForkFiles {
             relation.createDatabaseDirectory(isRedo);
             file = manager().openFiles().openFile(name.path(), how);
         }
+        registerSync(0);
+        registerDirectory();
         closeFrom(0);
         append(name.path(), file);
         knownMissing = false;
         blocks = !isRedo && manager().sharedSizes() ? 0 : BlockNumber.INVALID;
-        registerSync(0);
-        registerDirectory();
     }
 
     private void append(String path, DiskFile file) {

@@ -275,8 +275,9 @@ public final class SmgrRelation {
         init.release();
     }
 
+    /** The main fork last, since its kept segment guards the number for the others, too. */
     void unlink(boolean isRedo) {
-        for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
+        for (int fork = ForkNumber.COUNT - 1; fork >= 0; fork--) {
             files(ForkNumber.of(fork)).unlink(isRedo);
         }
     }
@@ -298,14 +299,14 @@ public final class SmgrRelation {
     }
 
     /**
-     * Makes {@link #databaseDirectory}, in redo with all that is missing above it. (PostgreSQL:
-     * TablespaceCreateDbspace.)
+     * Makes {@link #databaseDirectory}, in redo with all that is missing above it, and makes its
+     * name durable: only names below it are queued for a checkpoint. (PostgreSQL:
+     * TablespaceCreateDbspace; it leaves the name alone.)
      */
     void createDatabaseDirectory(boolean isRedo) {
-        Disk disk = manager.disk();
         String path = databaseDirectory();
         try {
-            disk.createDirectory(path);
+            createDirectory(path);
         } catch (DiskException e) {
             if (e.errno() != DiskException.ENOENT || !isRedo) {
                 throw e;
@@ -313,9 +314,20 @@ public final class SmgrRelation {
             for (int end = path.indexOf('/', manager.dataDirectory().length() + 1);
                     end > 0;
                     end = path.indexOf('/', end + 1)) {
-                disk.createDirectory(path.substring(0, end));
+                createDirectory(path.substring(0, end));
             }
-            disk.createDirectory(path);
+            createDirectory(path);
+        }
+    }
+
+    private void createDirectory(String path) {
+        Disk disk = manager.disk();
+        if (disk.createDirectory(path)) {
+            try {
+                disk.syncDirectory(path.substring(0, path.lastIndexOf('/')));
+            } catch (DiskException e) {
+                throw manager.syncRequests().stop("a directory could not be synced", e);
+            }
         }
     }
 }

@@ -23,8 +23,10 @@ import org.pgkernel.base.error.KernelStoppedException;
  *
  * <p>The first failure of a sync, or of a close, stops this object for good: the system may have
  * thrown the written pages away, so that a second try would succeed and prove nothing.
+ *
+ * <p>Not final only so that tests beside it can plant faults.
  */
-public final class SyncRequests {
+public class SyncRequests {
     static final int REMOVED = 0;
     static final int ABSENT = 1;
     static final int FAILED = 2;
@@ -47,7 +49,7 @@ public final class SyncRequests {
     /** What {@link #process} took; empty when it is not at work. */
     private Long2ObjectHashMap<Long2ObjectHashMap<ForkRequests>> taken = new Long2ObjectHashMap<>();
 
-    /** Database keys whose directories got new files. */
+    /** Database keys whose directories got new files or lost some. */
     private LongHashSet directories = new LongHashSet();
 
     /** Requests in both tables. */
@@ -157,7 +159,7 @@ public final class SyncRequests {
     }
 
     /**
-     * Syncs every file that was queued before the call, then the directories that got new files. A
+     * Syncs every file that was queued before the call, then the directories whose names changed. A
      * file that is missing is passed over only if its request turns out to be cancelled.
      * (PostgreSQL: ProcessSyncRequests; it leaves directories alone.)
      *
@@ -223,6 +225,7 @@ public final class SyncRequests {
                 manager.closeRemoved(unlink.spcOid, unlink.dbOid, unlink.relNumber);
             }
             unlink(path(unlink.spcOid, unlink.dbOid, unlink.relNumber, 0, 0));
+            registerDirectory(unlink.spcOid, unlink.dbOid);
         }
     }
 
@@ -241,8 +244,9 @@ public final class SyncRequests {
     }
 
     /**
-     * Remembers that a database's directory got a new file, whose name {@link #process} makes
-     * durable.
+     * Remembers that names came or went in a database's directory, which {@link #process} makes
+     * durable. Called after the change of the names, and before anybody can put into a new file
+     * what a checkpoint must not lose.
      */
     void registerDirectory(int spcOid, int dbOid) {
         synchronized (lock) {
@@ -341,8 +345,16 @@ public final class SyncRequests {
     }
 
     private void syncDirectory(long key) {
-        String path =
-                dataDirectory + "/" + RelFileLocator.databasePath((int) (key >>> 32), (int) key);
+        syncDirectory((int) (key >>> 32), (int) key);
+    }
+
+    /**
+     * Makes the names in a database's directory durable.
+     *
+     * @throws KernelStoppedException when that fails
+     */
+    void syncDirectory(int spcOid, int dbOid) {
+        String path = dataDirectory + "/" + RelFileLocator.databasePath(spcOid, dbOid);
         try {
             disk.syncDirectory(path);
         } catch (DiskException e) {

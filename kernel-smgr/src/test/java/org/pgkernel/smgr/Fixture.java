@@ -12,6 +12,7 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.NativeMemory;
 import org.pgkernel.base.disk.PosixDisk;
+import org.pgkernel.testkit.SimulatedDisk;
 
 /**
  * A data directory with one database, a manager over it with segments of 8 blocks, and a page of
@@ -23,6 +24,9 @@ final class Fixture implements AutoCloseable {
     static final int SPC = 1663;
     static final int DB = 5;
     static final ForkNumber MAIN = ForkNumber.MAIN;
+
+    /** The data directory on a simulated disk. */
+    static final String DATA = "/data";
 
     final Path directory;
     final Disk disk;
@@ -36,18 +40,36 @@ final class Fixture implements AutoCloseable {
     }
 
     Fixture(Path directory, SizePolicy policy, Disk disk, int maxOpenFiles) {
+        this(withDirectories(directory), disk, policy, maxOpenFiles);
+    }
+
+    /** In {@link #DATA} of a disk that has its directories. */
+    Fixture(Disk disk, SizePolicy policy, int maxOpenFiles) {
+        this(Path.of(DATA), disk, policy, maxOpenFiles);
+    }
+
+    private Fixture(Path directory, Disk disk, SizePolicy policy, int maxOpenFiles) {
         this.directory = directory;
         this.disk = disk;
-        try {
-            Files.createDirectories(directory.resolve("base/" + DB));
-            Files.createDirectories(directory.resolve("global"));
-        } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
-        }
         requests = new SyncRequests(disk, directory.toString());
         manager =
                 new StorageManager(
                         disk, directory.toString(), SEGMENT, policy, requests, maxOpenFiles);
+    }
+
+    /** A disk with the directories of {@link #DATA}. */
+    static SimulatedDisk simulated(long seed) {
+        return new SimulatedDisk(seed).directories(DATA + "/base/" + DB, DATA + "/global");
+    }
+
+    private static Path withDirectories(Path directory) {
+        try {
+            Files.createDirectories(directory.resolve("base/" + DB));
+            Files.createDirectories(directory.resolve("global"));
+            return directory;
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
     }
 
     SmgrRelation relation(int number) {
