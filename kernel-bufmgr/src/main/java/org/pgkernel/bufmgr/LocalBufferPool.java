@@ -148,6 +148,7 @@ public final class LocalBufferPool implements AutoCloseable {
                     relation.firstInTheWay(
                             fork, block, claimed, BackendScratch.mine().copyAddress());
             if (inTheWay != BlockNumber.INVALID) {
+                relation.forgetSizes();
                 throw new DamagedDataException(
                         "the file holds data past the end of the fork "
                                 + place(relation, fork, inTheWay));
@@ -193,6 +194,7 @@ public final class LocalBufferPool implements AutoCloseable {
     /** A page past the end may be there if it is zeros, whose place was never allocated. */
     private void refuseData(int index, SmgrRelation relation, ForkNumber fork, int block) {
         if (!PageVerify.isAllZero(page(index))) {
+            relation.forgetSizes();
             throw new DamagedDataException(
                     "the pool holds data past the end of the fork " + place(relation, fork, block));
         }

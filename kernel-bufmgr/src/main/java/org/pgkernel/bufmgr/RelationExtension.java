@@ -25,9 +25,9 @@ import org.pgkernel.smgr.SmgrRelation;
  * owned (as {@link VectoredReader} explains); those of a later block end the extension before it,
  * which adds fewer pages then. The page of zeros keeps its place and stays valid all the time, so
  * who uses it sees nothing of us; if it is not all zeros it is not ours to overwrite. Its content
- * lock ranks before the extension lock, so here it is only tried. When somebody has it, and the
- * caller wants it, it is waited for without the extension lock; who had it may have formatted the
- * page, which is his then, and we add another.
+ * lock ranks before the extension lock, so here it is only tried. When somebody has it, it is
+ * waited for without the extension lock; he may have formatted the page, which is his then, and we
+ * add another.
  *
  * <p>(PostgreSQL: ReadBuffer(P_NEW) and, of 16, ExtendBufferedRelShared, bufmgr.c.)
  */
@@ -90,20 +90,27 @@ class RelationExtension {
             try (ExtensionLock held = lock(relation)) {
                 added = extendLocked(relation, fork, count, buffers, lockFirst);
             }
-            if (!lockFirst || content.heldExclusivelyByMe(buffers[0])) {
+            if (added > 0) {
                 return added;
             }
+            added = ~added;
             content.lockExclusive(buffers[0]);
-            if (io.isZeroPage(buffers[0])) {
+            boolean untouched = io.isZeroPage(buffers[0]);
+            if (!untouched || !lockFirst) {
+                content.unlock(buffers[0]);
+            }
+            if (untouched) {
                 return added;
             }
-            content.unlock(buffers[0]);
             for (int i = 0; i < added; i++) {
                 allocator.unpin(buffers[i]);
             }
         }
     }
 
+    /**
+     * @return pages added; {@code ~pages} when the first is one of zeros that somebody has locked
+     */
     private int extendLocked(
             SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
         int block = relation.nblocks(fork);
@@ -116,7 +123,7 @@ class RelationExtension {
                         fork.ordinal(),
                         block);
         boolean owned = found < 0;
-        boolean locked = !owned && takeOver(found);
+        boolean locked = !owned && takeOver(relation, found);
         buffers[0] = owned ? ~found : found;
         int claimed = 1;
         boolean extended = false;
@@ -134,7 +141,7 @@ class RelationExtension {
             }
         }
         publish(buffers, claimed, owned, locked, lockFirst);
-        return claimed;
+        return owned || locked ? claimed : ~claimed;
     }
 
     private static long room(SmgrRelation relation, ForkNumber fork, int block) {
@@ -153,11 +160,12 @@ class RelationExtension {
 
     /**
      * A valid page past the fork's end can be a page of zeros whose place in the file was never
-     * allocated. Nothing is held when it is something else.
+     * allocated. Nothing is held when it is something else; the size was wrong then, and is
+     * forgotten, so that the next extension asks the file.
      *
      * @return true when its content lock was free, and is ours now
      */
-    private boolean takeOver(int buffer) {
+    private boolean takeOver(SmgrRelation relation, int buffer) {
         boolean locked = content.tryLockExclusive(buffer);
         if (io.isZeroPage(buffer)) {
             return locked;
@@ -167,6 +175,7 @@ class RelationExtension {
             content.unlock(buffer);
         }
         allocator.unpin(buffer);
+        relation.forgetSizes();
         throw new DamagedDataException("the pool holds data past the end of the fork " + place);
     }
 
@@ -219,6 +228,7 @@ class RelationExtension {
             SmgrRelation relation, ForkNumber fork, int block, int count) {
         int found = relation.firstInTheWay(fork, block, count, BackendScratch.mine().copyAddress());
         if (found != BlockNumber.INVALID) {
+            relation.forgetSizes();
             throw new DamagedDataException(
                     "the file holds data past the end of the fork "
                             + Place.of(

@@ -2,19 +2,16 @@ package org.pgkernel.bufmgr;
 
 import static org.junit.jupiter.api.Assertions.*;
 
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
-import org.pgkernel.base.PageChecksum;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.NoFreeBufferException;
@@ -22,7 +19,7 @@ import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.smgr.SizePolicy;
 import org.pgkernel.smgr.SmgrRelation;
 
-/** A backend's own pool. What holds of shared pages must hold of these, too. */
+/** What a backend's own pool does in its own way; the rest is in {@link LocalPoolContractTest}. */
 @Timeout(60)
 class LocalBufferPoolTest {
     private static final ForkNumber MAIN = ForkNumber.MAIN;
@@ -191,71 +188,6 @@ class LocalBufferPoolTest {
     }
 
     @Test
-    void aDirtyVictimThatCannotBeWrittenStaysDirtyAndItsPlaceIsNamed() {
-        SmgrRelation r = create(7, 40);
-        for (int i = 0; i < 16; i++) {
-            change(r, i, 9);
-        }
-        f.disk.beforeWrite =
-                (path, offset) -> {
-                    throw new DiskException("planted", path, DiskException.ENOSPC);
-                };
-        for (int i = 0; i < 100; i++) {
-            DiskException e =
-                    assertThrows(
-                            DiskException.class, () -> local.read(r, MAIN, 30, ReadMode.NORMAL));
-            assertTrue(e.getMessage().contains("rel=1663/5/t3_7 fork=main block="));
-            assertTrue(e.getMessage().endsWith("file=base/5/t3_7"), e.getMessage());
-        }
-        f.disk.beforeWrite = (path, offset) -> {};
-        assertEquals(0, version(r, 30));
-        for (int i = 0; i < 16; i++) {
-            assertEquals(9, version(r, i));
-        }
-    }
-
-    @Test
-    void checksumsAreSetOnWriteAndJudgedOnRead() throws IOException {
-        SmgrRelation r = create(7, 40);
-        assertTrue(local.flushRelation(r) > 0);
-        assertEquals(0, local.flushRelation(r), "clean already");
-        byte[] bytes = Files.readAllBytes(file("t3_7"));
-        UnsafeBuffer page = new UnsafeBuffer(bytes, 2 * Page.SIZE, Page.SIZE);
-        assertEquals(Page.checksum(page), PageChecksum.compute(page, 2));
-        local.dropFork(r, MAIN, 2);
-        bytes[2 * Page.SIZE + 5000] ^= 1;
-        Files.write(file("t3_7"), bytes);
-        for (int i = 0; i < 50; i++) {
-            DamagedDataException e =
-                    assertThrows(
-                            DamagedDataException.class,
-                            () -> local.read(r, MAIN, 2, ReadMode.NORMAL));
-            assertTrue(e.getMessage().endsWith("rel=1663/5/t3_7 fork=main block=2"));
-        }
-        int zeros = local.read(r, MAIN, 2, ReadMode.ZERO_ON_ERROR);
-        assertTrue(Page.isNew(page(zeros)));
-        local.release(zeros);
-        assertEquals(0, version(r, 3));
-    }
-
-    @Test
-    void theZeroingModesZeroOnlyWhatIsNotThere() {
-        SmgrRelation r = create(7, 5);
-        change(r, 1, 44);
-        for (ReadMode mode :
-                new ReadMode[] {ReadMode.ZERO_AND_LOCK, ReadMode.ZERO_AND_CLEANUP_LOCK}) {
-            int buffer = local.read(r, MAIN, 1, mode);
-            assertEquals(44, page(buffer).getInt(4104));
-            local.release(buffer);
-        }
-        local.dropFork(r, MAIN, 1);
-        int fresh = local.read(r, MAIN, 1, ReadMode.ZERO_AND_LOCK);
-        assertTrue(Page.isNew(page(fresh)));
-        assertEquals(0, page(fresh).getInt(4104));
-        local.release(fresh);
-    }
-
-    @Test
     void aDropLeavesNothingAndWritesNothing() {
         SmgrRelation r = create(7, 10);
         SmgrRelation other = create(8, 4);
@@ -278,98 +210,6 @@ class LocalBufferPoolTest {
         f.disk.beforeWrite = (path, offset) -> {};
         SmgrRelation again = create(7, 3);
         assertEquals(0, version(again, 2));
-    }
-
-    @Test
-    @DisplayName(
-            "C09 (temporary): 1,000 times, the write of 1 or 4 new pages stores 3.5 KiB and finds the disk full")
-    void extensionThatFailsHalfWay() throws IOException {
-        SmgrRelation r = create(7, 2);
-        local.flushRelation(r);
-        for (int round = 0; round < 1000; round++) {
-            int count = round % 2 == 0 ? 1 : 4;
-            f.disk.beforeWrite = PartialWrite.failing(3584, DiskException.ENOSPC);
-            DiskException e =
-                    assertThrows(
-                            DiskException.class, () -> local.extendBy(r, MAIN, count, buffers));
-            assertEquals(DiskException.ENOSPC, e.errno());
-            assertEquals(2L * Page.SIZE + 3584, Files.size(file("t3_7")));
-            assertEquals(2, r.nblocks(MAIN));
-            assertEquals(0, local.pinnedBuffers());
-            assertThrows(DamagedDataException.class, () -> local.read(r, MAIN, 2, ReadMode.NORMAL));
-            f.disk.beforeWrite = (path, offset) -> {};
-            assertEquals(count, local.extendBy(r, MAIN, count, buffers));
-            stamp(buffers[0], 7, 2, round + 1);
-            for (int i = 0; i < count; i++) {
-                local.release(buffers[i]);
-            }
-            local.flushRelation(r);
-            local.dropRelation(r);
-            assertEquals(2 + count, r.nblocks(MAIN));
-            assertEquals(round + 1, version(r, 2));
-            local.dropFork(r, MAIN, 2);
-            r.truncate(MAIN, 2);
-            local.check();
-        }
-    }
-
-    @Test
-    @DisplayName(
-            "C10 (temporary): a size that is too small, a stray page of data, a stray page of zeros")
-    void extensionsOverwriteNothing() {
-        SmgrRelation r = create(7, 5);
-        local.flushRelation(r);
-        f.disk.sizeOf = (path, size) -> 3L * Page.SIZE;
-        for (boolean resident : new boolean[] {true, false}) {
-            if (!resident) {
-                local.dropRelation(r);
-            }
-            for (int count : new int[] {1, 4}) {
-                DamagedDataException e =
-                        assertThrows(
-                                DamagedDataException.class,
-                                () -> local.extendBy(r, MAIN, count, buffers));
-                assertTrue(
-                        e.getMessage().endsWith("rel=1663/5/t3_7 fork=main block=3"),
-                        e.getMessage());
-                assertEquals(0, local.pinnedBuffers());
-            }
-        }
-        f.disk.sizeOf = (path, size) -> size;
-        assertEquals(0, version(r, 3));
-        int stray = local.read(r, MAIN, 5, ReadMode.ZERO_AND_LOCK);
-        f.disk.beforeWrite = PartialWrite.failing(0, DiskException.ENOSPC);
-        assertThrows(DiskException.class, () -> local.extendBy(r, MAIN, 3, buffers));
-        f.disk.beforeWrite = (path, offset) -> {};
-        assertEquals(1, local.pinnedBuffers(), "the pin from before stays, and no other");
-        assertEquals(3, local.extendBy(r, MAIN, 3, buffers));
-        assertEquals(stray, buffers[0]);
-        assertEquals(8, r.nblocks(MAIN));
-        for (int i = 0; i < 3; i++) {
-            local.release(buffers[i]);
-        }
-        local.release(stray);
-    }
-
-    @Test
-    @DisplayName("R09 (temporary): one extension takes a share of the buffers, one at least")
-    void pinsAreLimited() {
-        SmgrRelation r = create(7, 2);
-        int most = local.extendBy(r, MAIN, 40, buffers);
-        assertTrue(most >= 1 && most < 16);
-        for (int i = 0; i < most; i++) {
-            local.release(buffers[i]);
-        }
-        int[] pinned = new int[15];
-        SmgrRelation other = create(8, 15);
-        for (int i = 0; i < 15; i++) {
-            pinned[i] = local.read(other, MAIN, i, ReadMode.NORMAL);
-        }
-        assertEquals(1, local.extendBy(r, MAIN, 8, buffers));
-        local.release(buffers[0]);
-        for (int buffer : pinned) {
-            local.release(buffer);
-        }
     }
 
     @Test

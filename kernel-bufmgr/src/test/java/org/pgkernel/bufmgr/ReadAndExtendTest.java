@@ -332,7 +332,7 @@ class ReadAndExtendTest {
                         });
         restorer.start();
         while (restorer.getState() != Thread.State.WAITING) {
-            Thread.sleep(1);
+            Thread.onSpinWait();
         }
         int state = f.pool.descriptors.state(next);
         assertEquals(BufferState.TAG_VALID, state & (BufferState.TAG_VALID | BufferState.VALID));

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.error.DamagedDataException;
@@ -212,11 +213,14 @@ class RelationExtensionTest {
         releaseAll(4);
     }
 
-    @Test
+    @ParameterizedTest
+    @EnumSource(SizePolicy.class)
     @DisplayName(
             "C10(1): a size that is too small makes an extension find a live page, in the pool or in the file; it is"
                     + " named, and nothing is overwritten")
-    void aSizeThatIsTooSmallOverwritesNothing() {
+    void aSizeThatIsTooSmallOverwritesNothing(SizePolicy policy) {
+        f.close();
+        start(policy, 256);
         SmgrRelation r = f.create(1, MAIN, 5);
         for (boolean resident : new boolean[] {true, false}) {
             if (!resident) {
@@ -237,12 +241,15 @@ class RelationExtensionTest {
                 assertEquals(0, f.pool.pinnedBuffers());
             }
             f.disk.sizeOf = (path, size) -> size;
-            assertEquals(5, r.nblocks(MAIN));
+            assertEquals(5, r.nblocks(MAIN), "the wrong size is not kept");
             for (int block = 0; block < 5; block++) {
                 assertEquals(0, f.versionOnDisk(r, MAIN, block));
                 assertEquals(block, f.onDisk(r, MAIN, block)[4100]);
             }
         }
+        buffers[0] = f.pool.extend(r, MAIN, false);
+        assertEquals(5, f.pool.block(buffers[0]));
+        releaseAll(1);
     }
 
     @ParameterizedTest
@@ -330,18 +337,21 @@ class RelationExtensionTest {
     }
 
     /** The content lock ranks before the extension lock: a holder may be about to extend. */
-    @Test
-    void whoHasAZeroPagePastTheEndLockedMayGoOnAndExtend() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void whoHasAZeroPagePastTheEndLockedMayGoOnAndExtend(boolean lockFirst) throws Exception {
         SmgrRelation r = f.create(1, MAIN, 5);
         int stray = f.pool.read(r, MAIN, 5, ReadMode.ZERO_AND_LOCK);
         AtomicInteger got = new AtomicInteger();
         Thread grower =
                 new Thread(
                         () -> {
-                            int added = f.pool.extendBy(r, MAIN, 2, buffers, true);
+                            int added = f.pool.extendBy(r, MAIN, 2, buffers, lockFirst);
                             assertEquals(8, f.pool.block(buffers[0]));
-                            assertTrue(f.pool.content.heldExclusivelyByMe(buffers[0]));
-                            f.pool.unlock(buffers[0]);
+                            assertEquals(lockFirst, f.pool.content.heldExclusivelyByMe(buffers[0]));
+                            if (lockFirst) {
+                                f.pool.unlock(buffers[0]);
+                            }
                             releaseAll(added);
                             got.set(added);
                         });
