@@ -112,7 +112,7 @@ public class NeighbourBenchmark {
     @Benchmark
     @OperationsPerInvocation(RUN)
     public int readTogether() {
-        return release(pool.readMany(relation, MAIN, step(), RUN, ReadMode.NORMAL, buffers));
+        return release(pool.readMany(relation, MAIN, step(), RUN, ReadMode.NORMAL, null, buffers));
     }
 
     @Benchmark
@@ -129,7 +129,7 @@ public class NeighbourBenchmark {
     @Benchmark
     @OperationsPerInvocation(RUN)
     public int extendTogether() {
-        int added = pool.extendBy(growing, MAIN, RUN, buffers, false);
+        int added = pool.extendBy(growing, MAIN, RUN, null, buffers, false);
         int last = release(added);
         cutSometimes();
         return last;

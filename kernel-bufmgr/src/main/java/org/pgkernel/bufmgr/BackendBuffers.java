@@ -123,9 +123,12 @@ public final class BackendBuffers implements AutoCloseable {
             int block,
             int count,
             ReadMode mode,
+            BufferAccessStrategy ring,
             int[] buffers) {
         requireOpen();
-        int got = pool.vectored.read(relation, fork, block, additionalPins(count), mode, buffers);
+        int got =
+                pool.vectored.read(
+                        relation, fork, block, additionalPins(count), mode, ring, buffers);
         for (int i = 0; i < got; i++) {
             adopt(buffers[i]);
         }
@@ -137,9 +140,16 @@ public final class BackendBuffers implements AutoCloseable {
      * BufferPool#extendBy}.
      */
     public int extendBy(
-            SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
+            SmgrRelation relation,
+            ForkNumber fork,
+            int count,
+            BufferAccessStrategy ring,
+            int[] buffers,
+            boolean lockFirst) {
         requireOpen();
-        int got = pool.extension.extend(relation, fork, additionalPins(count), buffers, lockFirst);
+        int got =
+                pool.extension.extend(
+                        relation, fork, additionalPins(count), ring, buffers, lockFirst);
         for (int i = 0; i < got; i++) {
             adopt(buffers[i]);
         }

@@ -85,6 +85,15 @@ public class BufferAccessStrategy {
     }
 
     /**
+     * How many of its buffers one call may pin at once: all when they are only read, else half, so
+     * that the ring does not have to write a page as soon as it was changed. (PostgreSQL 17:
+     * GetAccessStrategyPinLimit.)
+     */
+    final int pinLimit() {
+        return Math.max(1, type == Type.BULK_READ ? buffers.length : buffers.length / 2);
+    }
+
+    /**
      * Goes to the next place of the ring.
      *
      * @return its buffer, now pinned, or -1 when the pool has to give one

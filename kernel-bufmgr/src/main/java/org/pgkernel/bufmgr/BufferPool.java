@@ -226,7 +226,7 @@ public final class BufferPool implements AutoCloseable {
     public int extend(SmgrRelation relation, ForkNumber fork, boolean lock) {
         assert isShared(relation);
         int[] buffers = BackendScratch.mine().buffers;
-        extension.extend(relation, fork, 1, buffers, lock);
+        extension.extend(relation, fork, 1, null, buffers, lock);
         return buffers[0];
     }
 
@@ -234,15 +234,21 @@ public final class BufferPool implements AutoCloseable {
      * Adds up to {@code count} zero pages at the fork's end, by one write; at least one. (As
      * PostgreSQL 16: ExtendBufferedRelBy.)
      *
+     * @param ring the caller's own, or null
      * @param buffers gets the buffers, in block order, each pinned
      * @param lockFirst the first one comes exclusively locked
      * @return pages added: fewer than {@code count} when pins or buffers are short, or the fork is
      *     nearly full
      */
     public int extendBy(
-            SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
+            SmgrRelation relation,
+            ForkNumber fork,
+            int count,
+            BufferAccessStrategy ring,
+            int[] buffers,
+            boolean lockFirst) {
         assert isShared(relation);
-        return extension.extend(relation, fork, additionalPins(count), buffers, lockFirst);
+        return extension.extend(relation, fork, additionalPins(count), ring, buffers, lockFirst);
     }
 
     /**
@@ -257,6 +263,7 @@ public final class BufferPool implements AutoCloseable {
      * Pins up to {@code count} neighbouring blocks, reading those that are missing together.
      *
      * @param mode not a locking one
+     * @param ring the caller's own, or null
      * @param buffers gets the buffers, in block order, each pinned
      * @return blocks pinned, at least one: fewer than {@code count} when pins or buffers are short
      * @throws org.pgkernel.base.error.KernelException as {@link #read}, for the first block at
@@ -268,9 +275,10 @@ public final class BufferPool implements AutoCloseable {
             int block,
             int count,
             ReadMode mode,
+            BufferAccessStrategy ring,
             int[] buffers) {
         assert isShared(relation);
-        return vectored.read(relation, fork, block, additionalPins(count), mode, buffers);
+        return vectored.read(relation, fork, block, additionalPins(count), mode, ring, buffers);
     }
 
     /**

@@ -78,17 +78,24 @@ class RelationExtension {
 
     /**
      * @param count pages wanted, at least 1
+     * @param ring the caller's own, or null; no more of its buffers are pinned than it allows
      * @param buffers gets the buffers, in block order, each pinned
      * @param lockFirst the first one comes exclusively locked
      * @return pages added, at least 1
      */
     int extend(
-            SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
+            SmgrRelation relation,
+            ForkNumber fork,
+            int count,
+            BufferAccessStrategy ring,
+            int[] buffers,
+            boolean lockFirst) {
         assert count > 0 && count <= buffers.length;
+        int most = ring == null ? count : Math.min(count, ring.pinLimit());
         for (; ; ) {
             int added;
             try (ExtensionLock held = lock(relation)) {
-                added = extendLocked(relation, fork, count, buffers, lockFirst);
+                added = extendLocked(relation, fork, most, ring, buffers, lockFirst);
             }
             if (added > 0) {
                 return added;
@@ -112,7 +119,12 @@ class RelationExtension {
      * @return pages added; {@code ~pages} when the first is one of zeros that somebody has locked
      */
     private int extendLocked(
-            SmgrRelation relation, ForkNumber fork, int count, int[] buffers, boolean lockFirst) {
+            SmgrRelation relation,
+            ForkNumber fork,
+            int count,
+            BufferAccessStrategy ring,
+            int[] buffers,
+            boolean lockFirst) {
         int block = relation.nblocks(fork);
         int wanted = (int) Math.min(count, room(relation, fork, block));
         int found =
@@ -121,14 +133,15 @@ class RelationExtension {
                         relation.dbOid(),
                         relation.relNumber(),
                         fork.ordinal(),
-                        block);
+                        block,
+                        ring);
         boolean owned = found < 0;
         boolean locked = !owned && takeOver(relation, found);
         buffers[0] = owned ? ~found : found;
         int claimed = 1;
         boolean extended = false;
         try {
-            claimed = claim(relation, fork, block, wanted, buffers);
+            claimed = claim(relation, fork, block, wanted, ring, buffers);
             refuseWhatIsInTheWay(relation, fork, block, claimed);
             grow(relation, fork, block, claimed);
             for (int i = owned ? 0 : 1; i < claimed; i++) {
@@ -184,12 +197,18 @@ class RelationExtension {
      *
      * @return claimed buffers, the first one's included
      */
-    private int claim(SmgrRelation relation, ForkNumber fork, int block, int wanted, int[] to) {
+    private int claim(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            int wanted,
+            BufferAccessStrategy ring,
+            int[] to) {
         int claimed = 1;
         boolean ended = false;
         try {
             while (claimed < wanted) {
-                int found = findOrNone(relation, fork, block + claimed);
+                int found = findOrNone(relation, fork, block + claimed, ring);
                 if (found >= 0) {
                     allocator.unpin(BufferAllocator.pinned(found));
                     break;
@@ -211,14 +230,16 @@ class RelationExtension {
     /** {@link #findOrNone}: none is free. No {@code ~buffer} is this small. */
     private static final int NO_BUFFER = Integer.MIN_VALUE;
 
-    private int findOrNone(SmgrRelation relation, ForkNumber fork, int block) {
+    private int findOrNone(
+            SmgrRelation relation, ForkNumber fork, int block, BufferAccessStrategy ring) {
         try {
             return allocator.find(
                     relation.spcOid(),
                     relation.dbOid(),
                     relation.relNumber(),
                     fork.ordinal(),
-                    block);
+                    block,
+                    ring);
         } catch (NoFreeBufferException e) {
             return NO_BUFFER;
         }

@@ -48,6 +48,7 @@ class VectoredReader {
 
     /**
      * @param count blocks wanted, at least 1
+     * @param ring the caller's own, or null; no more of its buffers are pinned than it allows
      * @param buffers gets the buffers, in block order, each pinned
      * @return blocks pinned: fewer than {@code count} when no more buffers are free, at least 1
      */
@@ -57,17 +58,21 @@ class VectoredReader {
             int block,
             int count,
             ReadMode mode,
+            BufferAccessStrategy ring,
             int[] buffers) {
         assert count > 0 && count <= buffers.length && block != BlockNumber.INVALID;
         assert mode != ReadMode.ZERO_AND_LOCK && mode != ReadMode.ZERO_AND_CLEANUP_LOCK
                 : "locks are taken block by block";
         long room = BlockNumber.toLong(BlockNumber.INVALID) - BlockNumber.toLong(block);
         int wanted = (int) Math.min(count, room);
+        if (ring != null) {
+            wanted = Math.min(wanted, ring.pinLimit());
+        }
         int done = 0;
         boolean read = false;
         try {
             while (done < wanted) {
-                int next = advance(relation, fork, block, mode, buffers, done, wanted);
+                int next = advance(relation, fork, block, mode, ring, buffers, done, wanted);
                 if (next == done) {
                     break;
                 }
@@ -93,10 +98,11 @@ class VectoredReader {
             ForkNumber fork,
             int block,
             ReadMode mode,
+            BufferAccessStrategy ring,
             int[] buffers,
             int done,
             int wanted) {
-        int first = allocateOrNone(relation, fork, block + done, done);
+        int first = allocateOrNone(relation, fork, block + done, ring, done);
         if (first == NO_BUFFER) {
             return done;
         }
@@ -111,7 +117,7 @@ class VectoredReader {
         try {
             int limit = Math.min(wanted, done + MAX_RUN);
             while (end < limit && resident == NONE) {
-                int found = findOrNone(relation, fork, block + end);
+                int found = findOrNone(relation, fork, block + end, ring);
                 if (found == NO_BUFFER) {
                     break;
                 } else if (BufferAllocator.isPending(found)) {
@@ -145,14 +151,20 @@ class VectoredReader {
     }
 
     /** The caller owns no I/O, so this may wait for another's. */
-    private int allocateOrNone(SmgrRelation relation, ForkNumber fork, int block, int done) {
+    private int allocateOrNone(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            BufferAccessStrategy ring,
+            int done) {
         try {
             return allocator.allocate(
                     relation.spcOid(),
                     relation.dbOid(),
                     relation.relNumber(),
                     fork.ordinal(),
-                    block);
+                    block,
+                    ring);
         } catch (NoFreeBufferException e) {
             if (done == 0) {
                 throw e;
@@ -161,14 +173,16 @@ class VectoredReader {
         }
     }
 
-    private int findOrNone(SmgrRelation relation, ForkNumber fork, int block) {
+    private int findOrNone(
+            SmgrRelation relation, ForkNumber fork, int block, BufferAccessStrategy ring) {
         try {
             return allocator.find(
                     relation.spcOid(),
                     relation.dbOid(),
                     relation.relNumber(),
                     fork.ordinal(),
-                    block);
+                    block,
+                    ring);
         } catch (NoFreeBufferException e) {
             return NO_BUFFER;
         }

@@ -115,7 +115,13 @@ class AllocationTest {
                             int first = i * 8 % 192;
                             int got =
                                     f.pool.readMany(
-                                            r, ForkNumber.MAIN, first, 8, ReadMode.NORMAL, buffers);
+                                            r,
+                                            ForkNumber.MAIN,
+                                            first,
+                                            8,
+                                            ReadMode.NORMAL,
+                                            null,
+                                            buffers);
                             for (int b = 0; b < got; b++) {
                                 f.pool.release(buffers[b]);
                             }
@@ -140,7 +146,7 @@ class AllocationTest {
                     "extension by several pages",
                     () -> {
                         for (int i = 0; i < ROUNDS / 40; i++) {
-                            int got = f.pool.extendBy(r, ForkNumber.MAIN, 8, buffers, true);
+                            int got = f.pool.extendBy(r, ForkNumber.MAIN, 8, null, buffers, true);
                             f.pool.unlock(buffers[0]);
                             for (int b = 0; b < got; b++) {
                                 f.pool.release(buffers[b]);

@@ -154,7 +154,7 @@ final class GrowingForkRun implements AutoCloseable {
     }
 
     private void readMany(int block, int count) {
-        int got = reader.read(r, MAIN, block, count, ReadMode.NORMAL, buffers);
+        int got = reader.read(r, MAIN, block, count, ReadMode.NORMAL, null, buffers);
         assertTrue(got >= 1 && got <= count);
         for (int i = 0; i < got; i++) {
             assertEquals(block + i, f.pool.block(buffers[i]));
@@ -189,7 +189,7 @@ final class GrowingForkRun implements AutoCloseable {
         if (model.size() > MOST_BLOCKS) {
             return;
         }
-        int got = extension.extend(r, MAIN, count, buffers, lock);
+        int got = extension.extend(r, MAIN, count, null, buffers, lock);
         assertTrue(got >= 1 && got <= count);
         for (int i = 0; i < got; i++) {
             model.add(ZEROS);
@@ -213,7 +213,7 @@ final class GrowingForkRun implements AutoCloseable {
         try {
             assertThrows(
                     DiskException.class,
-                    () -> extension.extend(r, MAIN, step.count, buffers, false));
+                    () -> extension.extend(r, MAIN, step.count, null, buffers, false));
         } finally {
             f.disk.beforeWrite = (path, offset) -> {};
         }
@@ -244,7 +244,7 @@ final class GrowingForkRun implements AutoCloseable {
         KernelException e =
                 assertThrows(
                         KernelException.class,
-                        () -> reader.read(r, MAIN, block, count, ReadMode.NORMAL, buffers));
+                        () -> reader.read(r, MAIN, block, count, ReadMode.NORMAL, null, buffers));
         assertTrue(e.getMessage().contains("block=" + model.size()), e.getMessage());
     }
 
@@ -317,7 +317,7 @@ final class GrowingForkRun implements AutoCloseable {
         }
         Exception e = null;
         try {
-            int got = reader.read(r, MAIN, block, count, ReadMode.NORMAL, buffers);
+            int got = reader.read(r, MAIN, block, count, ReadMode.NORMAL, null, buffers);
             assertTrue(got <= which, "a page at fault was returned");
             for (int i = 0; i < got; i++) {
                 f.pool.release(buffers[i]);

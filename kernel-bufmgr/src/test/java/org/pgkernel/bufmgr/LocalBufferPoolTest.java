@@ -138,7 +138,7 @@ class LocalBufferPoolTest {
         assertThrows(AssertionError.class, () -> f.pool.extend(r, MAIN, false));
         assertThrows(
                 AssertionError.class,
-                () -> f.pool.readMany(r, MAIN, 0, 1, ReadMode.NORMAL, buffers));
+                () -> f.pool.readMany(r, MAIN, 0, 1, ReadMode.NORMAL, null, buffers));
         assertThrows(AssertionError.class, () -> f.pool.dropRelations(new SmgrRelation[] {r}, 1));
         SmgrRelation others = f.smgr.open(PoolFixture.SPC, PoolFixture.DB, 7, BACKEND + 1);
         assertThrows(AssertionError.class, () -> local.read(others, MAIN, 0, ReadMode.NORMAL));

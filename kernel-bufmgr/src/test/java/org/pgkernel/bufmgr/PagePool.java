@@ -62,7 +62,7 @@ abstract class PagePool implements AutoCloseable {
 
         @Override
         int extendBy(SmgrRelation relation, int count, int[] buffers) {
-            return pool.extendBy(relation, MAIN, count, buffers, false);
+            return pool.extendBy(relation, MAIN, count, null, buffers, false);
         }
 
         @Override

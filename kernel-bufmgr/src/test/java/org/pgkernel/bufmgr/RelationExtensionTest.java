@@ -3,6 +3,8 @@ package org.pgkernel.bufmgr;
 import static org.junit.jupiter.api.Assertions.*;
 
 import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -88,7 +90,7 @@ class RelationExtensionTest {
         SmgrRelation r = f.create(1, MAIN, 3);
         AtomicInteger writes = new AtomicInteger();
         f.disk.beforeWrite = (path, offset) -> writes.incrementAndGet();
-        assertEquals(10, f.pool.extendBy(r, MAIN, 10, buffers, false));
+        assertEquals(10, f.pool.extendBy(r, MAIN, 10, null, buffers, false));
         assertEquals(1, writes.get());
         assertEquals(13, r.nblocks(MAIN));
         assertEquals(13L * Page.SIZE, f.file(r, MAIN).toFile().length());
@@ -105,7 +107,8 @@ class RelationExtensionTest {
     @Test
     void theFirstPageComesLockedIfWishedTheOthersDoNot() {
         SmgrRelation r = f.create(1, MAIN, 14);
-        assertEquals(6, f.pool.extendBy(r, MAIN, 6, buffers, true)); // over a segment's border
+        assertEquals(
+                6, f.pool.extendBy(r, MAIN, 6, null, buffers, true)); // over a segment's border
         assertFalse(f.pool.tryLockExclusive(buffers[0]));
         assertTrue(f.pool.tryLockExclusive(buffers[1]));
         f.pool.unlock(buffers[0]);
@@ -124,7 +127,7 @@ class RelationExtensionTest {
         f.close();
         start(SizePolicy.RECOVERY_ONLY, 16);
         SmgrRelation r = f.create(1, MAIN, 2);
-        int most = f.pool.extendBy(r, MAIN, 40, buffers, false);
+        int most = f.pool.extendBy(r, MAIN, 40, null, buffers, false);
         assertEquals(4, most, "a quarter of 16 buffers");
         assertEquals(2 + most, r.nblocks(MAIN));
         releaseAll(most);
@@ -134,15 +137,35 @@ class RelationExtensionTest {
         for (int i = 0; i < 15; i++) {
             pinned[i] = f.pool.read(other, MAIN, i, ReadMode.NORMAL);
         }
-        assertEquals(1, f.pool.extendBy(r, MAIN, 8, buffers, false), "one buffer is free");
+        assertEquals(1, f.pool.extendBy(r, MAIN, 8, null, buffers, false), "one buffer is free");
         assertEquals(3 + most, r.nblocks(MAIN));
         pinned[15] = buffers[0];
         assertThrows(
-                NoFreeBufferException.class, () -> f.pool.extendBy(r, MAIN, 8, buffers, false));
+                NoFreeBufferException.class,
+                () -> f.pool.extendBy(r, MAIN, 8, null, buffers, false));
         assertEquals(3 + most, r.nblocks(MAIN));
         for (int buffer : pinned) {
             f.pool.release(buffer);
         }
+    }
+
+    @Test
+    void anExtensionThroughARingTakesHalfOfItsBuffersAndKeepsToThem() {
+        SmgrRelation r = f.create(1, MAIN, 0);
+        BufferAccessStrategy ring =
+                BufferAccessStrategy.of(BufferAccessStrategy.Type.BULK_WRITE, 256);
+        assertEquals(32, ring.ringSize());
+        Set<Integer> used = new HashSet<>();
+        for (int i = 0; i < 20; i++) {
+            int got = f.pool.extendBy(r, MAIN, 40, ring, buffers, false);
+            assertEquals(16, got);
+            for (int b = 0; b < got; b++) {
+                used.add(buffers[b]);
+            }
+            releaseAll(got);
+        }
+        assertEquals(320, r.nblocks(MAIN));
+        assertEquals(32, used.size());
     }
 
     @ParameterizedTest
@@ -162,7 +185,7 @@ class RelationExtensionTest {
             DiskException e =
                     assertThrows(
                             DiskException.class,
-                            () -> f.pool.extendBy(r, MAIN, count, buffers, round(count)));
+                            () -> f.pool.extendBy(r, MAIN, count, null, buffers, round(count)));
             assertEquals(DiskException.ENOSPC, e.errno());
             assertTrue(e.mayRetry());
             assertEquals(2 * Page.SIZE + 3584, f.file(r, MAIN).toFile().length());
@@ -173,7 +196,7 @@ class RelationExtensionTest {
             assertNothingOf(r, 2);
 
             freeDisk();
-            assertEquals(count, f.pool.extendBy(r, MAIN, count, buffers, true));
+            assertEquals(count, f.pool.extendBy(r, MAIN, count, null, buffers, true));
             f.stamp(buffers[0], 1, 2, round + 1);
             f.pool.markDirty(buffers[0]);
             f.pool.flushOne(buffers[0]);
@@ -198,7 +221,7 @@ class RelationExtensionTest {
     void wholeBlocksOfAFailedExtensionCount() {
         SmgrRelation r = f.create(1, MAIN, 2);
         fillDisk(3 * Page.SIZE + 512);
-        assertThrows(DiskException.class, () -> f.pool.extendBy(r, MAIN, 8, buffers, false));
+        assertThrows(DiskException.class, () -> f.pool.extendBy(r, MAIN, 8, null, buffers, false));
         assertEquals(5, r.nblocks(MAIN));
         assertNothingOf(r, 2);
         freeDisk();
@@ -208,7 +231,7 @@ class RelationExtensionTest {
             f.pool.release(buffer);
         }
         assertThrows(KernelException.class, () -> f.pool.read(r, MAIN, 5, ReadMode.NORMAL));
-        assertEquals(4, f.pool.extendBy(r, MAIN, 4, buffers, false));
+        assertEquals(4, f.pool.extendBy(r, MAIN, 4, null, buffers, false));
         assertEquals(5, f.pool.block(buffers[0]));
         releaseAll(4);
     }
@@ -233,7 +256,7 @@ class RelationExtensionTest {
                 DamagedDataException e =
                         assertThrows(
                                 DamagedDataException.class,
-                                () -> f.pool.extendBy(r, MAIN, count, buffers, true));
+                                () -> f.pool.extendBy(r, MAIN, count, null, buffers, true));
                 assertTrue(
                         e.getMessage().endsWith("rel=1663/5/1 fork=main block=3"), e.getMessage());
                 assertTrue(e.getMessage().startsWith(resident ? "the pool" : "the file"));
@@ -273,7 +296,7 @@ class RelationExtensionTest {
                 releaseAll(1);
                 size++;
             } else {
-                assertEquals(3, f.pool.extendBy(r, MAIN, 3, buffers, false));
+                assertEquals(3, f.pool.extendBy(r, MAIN, 3, null, buffers, false));
                 assertEquals(size, f.pool.block(buffers[0]));
                 releaseAll(3);
                 size += 3;
@@ -292,7 +315,7 @@ class RelationExtensionTest {
         SmgrRelation r = f.create(1, MAIN, 5);
         int stray = f.pool.read(r, MAIN, 5, ReadMode.ZERO_AND_LOCK);
         f.pool.unlock(stray);
-        assertEquals(4, f.pool.extendBy(r, MAIN, 4, buffers, true)); // somebody has it pinned
+        assertEquals(4, f.pool.extendBy(r, MAIN, 4, null, buffers, true)); // somebody has it pinned
         assertEquals(stray, buffers[0]);
         assertFalse(f.pool.tryLockExclusive(stray), "not locked");
         f.pool.unlock(stray);
@@ -304,9 +327,9 @@ class RelationExtensionTest {
         int behind = f.pool.read(r, MAIN, 11, ReadMode.ZERO_AND_LOCK);
         f.pool.unlock(behind);
         f.pool.release(behind);
-        assertEquals(2, f.pool.extendBy(r, MAIN, 4, buffers, false));
+        assertEquals(2, f.pool.extendBy(r, MAIN, 4, null, buffers, false));
         releaseAll(2);
-        assertEquals(4, f.pool.extendBy(r, MAIN, 4, buffers, false));
+        assertEquals(4, f.pool.extendBy(r, MAIN, 4, null, buffers, false));
         assertEquals(behind, buffers[0]);
         releaseAll(4);
         assertEquals(15, r.nblocks(MAIN));
@@ -321,7 +344,8 @@ class RelationExtensionTest {
         f.pool.unlock(stray);
         fillDisk(0);
         for (int i = 0; i < 300; i++) {
-            assertThrows(DiskException.class, () -> f.pool.extendBy(r, MAIN, 4, buffers, true));
+            assertThrows(
+                    DiskException.class, () -> f.pool.extendBy(r, MAIN, 4, null, buffers, true));
         }
         freeDisk();
         assertTrue(f.pool.tryLockExclusive(stray), "the lock was kept");
@@ -331,7 +355,7 @@ class RelationExtensionTest {
         assertEquals(1, BufferState.refcount(state));
         f.pool.release(stray);
         assertNothingOf(r, 6);
-        assertEquals(4, f.pool.extendBy(r, MAIN, 4, buffers, false));
+        assertEquals(4, f.pool.extendBy(r, MAIN, 4, null, buffers, false));
         assertEquals(stray, buffers[0]);
         releaseAll(4);
     }
@@ -346,7 +370,7 @@ class RelationExtensionTest {
         Thread grower =
                 new Thread(
                         () -> {
-                            int added = f.pool.extendBy(r, MAIN, 2, buffers, lockFirst);
+                            int added = f.pool.extendBy(r, MAIN, 2, null, buffers, lockFirst);
                             assertEquals(8, f.pool.block(buffers[0]));
                             assertEquals(lockFirst, f.pool.content.heldExclusivelyByMe(buffers[0]));
                             if (lockFirst) {
@@ -478,7 +502,7 @@ class RelationExtensionTest {
         long x = id * 0x9E3779B97F4A7C15L;
         for (int round = 0; round < 60; round++) {
             x = x * 6364136223846793005L + 1442695040888963407L;
-            int got = f.pool.extendBy(r, MAIN, 1 + (int) ((x >>> 33) % 12), mine, false);
+            int got = f.pool.extendBy(r, MAIN, 1 + (int) ((x >>> 33) % 12), null, mine, false);
             for (int i = 0; i < got; i++) {
                 int block = f.pool.block(mine[i]);
                 if (!owners.compareAndSet(block, 0, id)) {
@@ -517,12 +541,13 @@ class RelationExtensionTest {
                         });
         reader.start();
         ReadAndExtendTest.await(reading);
-        assertEquals(1, f.pool.extendBy(r, MAIN, 4, buffers, false), "waits for nobody behind");
+        assertEquals(
+                1, f.pool.extendBy(r, MAIN, 4, null, buffers, false), "waits for nobody behind");
         releaseAll(1);
         goOn.countDown();
         reader.join();
         assertNotNull(failure.get());
-        assertEquals(4, f.pool.extendBy(r, MAIN, 4, buffers, false));
+        assertEquals(4, f.pool.extendBy(r, MAIN, 4, null, buffers, false));
         assertEquals(6, f.pool.block(buffers[0]));
         releaseAll(4);
     }

@@ -134,7 +134,7 @@ class RunsUnderFaultsTest {
         if (r.nblocks(MAIN) + 100 > MOST_BLOCKS) {
             return;
         }
-        int got = f.pool.extendBy(r, MAIN, count, buffers, true);
+        int got = f.pool.extendBy(r, MAIN, count, null, buffers, true);
         for (int i = 0; i < got; i++) {
             int buffer = buffers[i];
             int block = f.pool.block(buffer);
@@ -169,7 +169,13 @@ class RunsUnderFaultsTest {
         int first = pick % size;
         int got =
                 f.pool.readMany(
-                        r, MAIN, first, Math.min(count, size - first), ReadMode.NORMAL, buffers);
+                        r,
+                        MAIN,
+                        first,
+                        Math.min(count, size - first),
+                        ReadMode.NORMAL,
+                        null,
+                        buffers);
         for (int i = 0; i < got; i++) {
             f.pool.lockShared(buffers[i]);
             if (counts.get(first + i) != ABSENT) {

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.*;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -79,7 +81,7 @@ class VectoredReadTest {
     }
 
     private int read(int block, int count) {
-        return f.pool.readMany(r, MAIN, block, count, ReadMode.NORMAL, buffers);
+        return f.pool.readMany(r, MAIN, block, count, ReadMode.NORMAL, null, buffers);
     }
 
     private void releaseAll(int count) {
@@ -165,6 +167,28 @@ class VectoredReadTest {
     }
 
     @Test
+    void aScanThroughARingKeepsToItsBuffers() {
+        BufferAccessStrategy ring =
+                BufferAccessStrategy.of(BufferAccessStrategy.Type.BULK_READ, 256);
+        assertEquals(32, ring.ringSize());
+        Set<Integer> used = new HashSet<>();
+        for (int round = 0; round < 5; round++) {
+            for (int block = 0; block < BLOCKS; ) {
+                int count = Math.min(48, BLOCKS - block);
+                int got = f.pool.readMany(r, MAIN, block, count, ReadMode.NORMAL, ring, buffers);
+                assertTrue(got >= 1 && got <= 32, "more pins than the ring has buffers");
+                assertPages(block, got);
+                for (int i = 0; i < got; i++) {
+                    used.add(buffers[i]);
+                }
+                releaseAll(got);
+                block += got;
+            }
+        }
+        assertEquals(32, used.size());
+    }
+
+    @Test
     void aDamagedPageInTheMiddleIsNamedAndItsNeighboursStay() {
         f.poke(r, MAIN, 7, 5000, 1);
         DamagedDataException e = assertThrows(DamagedDataException.class, () -> read(4, 8));
@@ -176,7 +200,7 @@ class VectoredReadTest {
             assertEquals(0, f.readVersion(r, MAIN, block));
         }
         assertEquals(List.of(), blocksRead, "the good pages of the run are in the pool");
-        assertEquals(8, f.pool.readMany(r, MAIN, 4, 8, ReadMode.ZERO_ON_ERROR, buffers));
+        assertEquals(8, f.pool.readMany(r, MAIN, 4, 8, ReadMode.ZERO_ON_ERROR, null, buffers));
         assertTrue(Page.isNew(f.page(buffers[3])));
         assertEquals(0, f.page(buffers[3]).getLong(5000));
         assertEquals(8, f.page(buffers[4]).getInt(4100));
@@ -271,16 +295,16 @@ class VectoredReadTest {
     void aBackendsPinsAreItsOwn() {
         f.pool.maxBackends(32); // 8 buffers each
         try (BackendBuffers backend = f.pool.backend("reader")) {
-            assertEquals(8, backend.readMany(r, MAIN, 0, 20, ReadMode.NORMAL, buffers));
+            assertEquals(8, backend.readMany(r, MAIN, 0, 20, ReadMode.NORMAL, null, buffers));
             assertPages(0, 8);
             assertEquals(8, backend.pinnedBuffers());
             int[] more = new int[20];
-            assertEquals(1, backend.readMany(r, MAIN, 20, 20, ReadMode.NORMAL, more));
-            assertEquals(1, backend.extendBy(r, MAIN, 20, more, true));
+            assertEquals(1, backend.readMany(r, MAIN, 20, 20, ReadMode.NORMAL, null, more));
+            assertEquals(1, backend.extendBy(r, MAIN, 20, null, more, true));
             assertEquals(60, f.pool.block(more[0]));
             backend.unlock(more[0]);
             // Pages that it has pinned already: the pool counts the backend once.
-            assertEquals(1, backend.readMany(r, MAIN, 3, 4, ReadMode.NORMAL, more));
+            assertEquals(1, backend.readMany(r, MAIN, 3, 4, ReadMode.NORMAL, null, more));
             assertEquals(buffers[3], more[0]);
             assertEquals(2, backend.pins(buffers[3]));
             assertEquals(1, BufferState.refcount((int) f.pool.descriptors.state(buffers[3])));
@@ -394,7 +418,7 @@ class VectoredReadTest {
         for (int round = 0; round < 3000; round++) {
             x = x * 6364136223846793005L + 1442695040888963407L;
             int first = (int) ((x >>> 33) % 108);
-            int got = f.pool.readMany(r, MAIN, first, 12, ReadMode.NORMAL, mine);
+            int got = f.pool.readMany(r, MAIN, first, 12, ReadMode.NORMAL, null, mine);
             for (int i = 0; i < got; i++) {
                 if (f.page(mine[i]).getInt(4100) != first + i) {
                     throw new AssertionError("wrong page for block " + (first + i));
