@@ -1,11 +1,11 @@
 package org.pgkernel.bufmgr;
 
-import java.util.List;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.DiskFile;
+import org.pgkernel.testkit.ForwardingDisk;
 
 /** A disk that asks a hook before each transfer; the hook may wait, note, or throw. */
-final class HookedDisk implements Disk {
+final class HookedDisk extends ForwardingDisk {
     /** What happens before a transfer. */
     interface Hook {
         void before(String path, long offset) throws RuntimeException;
@@ -21,7 +21,6 @@ final class HookedDisk implements Disk {
         long of(String path, long size);
     }
 
-    private final Disk disk;
     volatile LengthHook onWriteback = (path, offset, length) -> {};
     volatile Hook beforeSync = (path, offset) -> {};
 
@@ -37,88 +36,20 @@ final class HookedDisk implements Disk {
     volatile Hook afterWrite = (path, offset) -> {};
 
     HookedDisk(Disk disk) {
-        this.disk = disk;
+        super(disk);
     }
 
     @Override
-    public DiskFile openIfExists(String path) {
-        return hooked(disk.openIfExists(path));
+    protected DiskFile opened(DiskFile file) {
+        return new HookedFile(file);
     }
 
-    @Override
-    public DiskFile open(String path) {
-        return hooked(disk.open(path));
-    }
-
-    @Override
-    public DiskFile openReadOnly(String path) {
-        return hooked(disk.openReadOnly(path));
-    }
-
-    @Override
-    public DiskFile create(String path) {
-        return hooked(disk.create(path));
-    }
-
-    @Override
-    public DiskFile openOrCreate(String path) {
-        return hooked(disk.openOrCreate(path));
-    }
-
-    @Override
-    public boolean exists(String path) {
-        return disk.exists(path);
-    }
-
-    @Override
-    public boolean unlink(String path) {
-        return disk.unlink(path);
-    }
-
-    @Override
-    public void rename(String from, String to) {
-        disk.rename(from, to);
-    }
-
-    @Override
-    public boolean createDirectory(String path) {
-        return disk.createDirectory(path);
-    }
-
-    @Override
-    public boolean removeDirectory(String path) {
-        return disk.removeDirectory(path);
-    }
-
-    @Override
-    public List<String> list(String path) {
-        return disk.list(path);
-    }
-
-    @Override
-    public boolean isDirectory(String path) {
-        return disk.isDirectory(path);
-    }
-
-    @Override
-    public void syncDirectory(String path) {
-        disk.syncDirectory(path);
-    }
-
-    private DiskFile hooked(DiskFile file) {
-        return file == null ? null : new HookedFile(file);
-    }
-
-    private final class HookedFile implements DiskFile {
+    private final class HookedFile extends ForwardingDisk.ForwardingFile {
         private final DiskFile file;
 
         HookedFile(DiskFile file) {
+            super(file);
             this.file = file;
-        }
-
-        @Override
-        public String path() {
-            return file.path();
         }
 
         @Override
@@ -149,16 +80,6 @@ final class HookedDisk implements Disk {
         }
 
         @Override
-        public void truncate(long size) {
-            file.truncate(size);
-        }
-
-        @Override
-        public void dataSync() {
-            file.dataSync();
-        }
-
-        @Override
         public void sync() {
             beforeSync.before(file.path(), 0);
             file.sync();
@@ -174,11 +95,6 @@ final class HookedDisk implements Disk {
         public void startWriteback(long offset, long length) {
             onWriteback.before(file.path(), offset, length);
             file.startWriteback(offset, length);
-        }
-
-        @Override
-        public void close() {
-            file.close();
         }
     }
 }

@@ -13,6 +13,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.error.DiskException;
@@ -339,5 +340,51 @@ class SimulatedDiskTest {
         file.close();
         file.close();
         assertEquals(9, assertThrows(DiskException.class, file::size).errno());
+    }
+
+    /** SD-6 and the lock: each of many threads finds what it synced before the crash. */
+    @Test
+    void threadsAtWorkWhenItCrashesLoseNothingThatTheySynced() throws Exception {
+        for (int seed = 0; seed < 20; seed++) {
+            SimulatedDisk one = new SimulatedDisk(seed).directories("/d");
+            one.plan(Fault.crashAtCall(400 + 37 * seed));
+            int[] synced = new int[4];
+            List<Thread> threads = new ArrayList<>();
+            Set<Throwable> ends = ConcurrentHashMap.newKeySet();
+            for (int number = 0; number < synced.length; number++) {
+                int mine = number;
+                threads.add(
+                        Thread.ofPlatform()
+                                .uncaughtExceptionHandler((thread, e) -> ends.add(e))
+                                .start(() -> appendAndSync(one, mine, synced)));
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertEquals(Set.of(), ends);
+            SimulatedDisk found = one.restart();
+            for (int number = 0; number < synced.length; number++) {
+                byte[] content = found.content("/d/" + number);
+                int length = content == null ? 0 : content.length;
+                assertTrue(length >= 100 * synced[number], "seed " + seed);
+                for (int i = 0; i < 100 * synced[number]; i++) {
+                    assertEquals((byte) (i / 100), content[i], "seed " + seed + " byte " + i);
+                }
+            }
+        }
+    }
+
+    private static void appendAndSync(SimulatedDisk disk, int number, int[] synced) {
+        try {
+            DiskFile file = disk.create("/d/" + number);
+            disk.syncDirectory("/d");
+            for (int i = 0; ; i++) {
+                DiskProbe.write(file, 100 * i, 100, i);
+                file.sync();
+                synced[number] = i + 1;
+            }
+        } catch (SimulatedCrash e) {
+            // The machine is gone.
+        }
     }
 }
