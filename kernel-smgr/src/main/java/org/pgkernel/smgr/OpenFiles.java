@@ -62,10 +62,13 @@ final class OpenFiles {
 
     /** Closes a file; the system may report a lost write here, which stops the kernel. */
     void closeFile(DiskFile file) {
+        long report = syncRequests.beginReport();
         try {
             file.close();
         } catch (DiskException e) {
             throw syncRequests.stop("a close failed", e);
+        } finally {
+            syncRequests.endReport(report);
         }
     }
 

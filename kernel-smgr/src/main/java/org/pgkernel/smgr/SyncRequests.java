@@ -3,6 +3,7 @@ package org.pgkernel.smgr;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.StampedLock;
 import org.agrona.collections.Long2ObjectHashMap;
 import org.agrona.collections.LongHashSet;
 import org.pgkernel.base.ForkNumber;
@@ -38,6 +39,14 @@ public class SyncRequests {
 
     /** One {@link #process} at a time; taken before {@link #lock}. */
     private final Object processing = new Object();
+
+    /**
+     * Held shared by whoever makes a call that may report lost writes, until the report is
+     * recorded; by {@link #process} exclusively for a moment, before it tells success: the system
+     * reports a loss once, so that our own sync of a file may succeed because another thread's
+     * close, still on its way to {@link #stop}, was told.
+     */
+    private final StampedLock reporting = new StampedLock();
 
     /** Guards every field down to the next comment; no system call under it. */
     private final Object lock = new Object();
@@ -192,6 +201,8 @@ public class SyncRequests {
                 while (iterator.hasNext()) {
                     syncDirectory(iterator.nextValue());
                 }
+                reporting.unlockWrite(reporting.writeLock());
+                refuseIfStopped();
                 synchronized (lock) {
                     taken = new Long2ObjectHashMap<>();
                 }
@@ -265,6 +276,20 @@ public class SyncRequests {
         synchronized (lock) {
             managers.remove(manager);
         }
+    }
+
+    /**
+     * Before a close or a sync outside {@link #process}, with the file open already; not nested.
+     *
+     * @return what {@link #endReport} wants
+     */
+    long beginReport() {
+        return reporting.readLock();
+    }
+
+    /** After the call, and after {@link #stop} if it failed. */
+    void endReport(long report) {
+        reporting.unlockRead(report);
     }
 
     /**

@@ -2,11 +2,14 @@ package org.pgkernel.smgr;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -204,6 +207,90 @@ class SimulatedDiskCasesTest {
         }
     }
 
+    @Test
+    @DisplayName(
+            "C08 a close that fails while the sync phase is at work fails it, though its own sync of"
+                    + " that file succeeds")
+    void c08CloseFailsDuringTheSyncPhase() {
+        FaultyDisk hooked = new FaultyDisk(disk.droppedPages(SimulatedDisk.LOSE_ALL));
+        Fixture f = open(hooked);
+        SmgrRelation relation = f.filled(100, 1);
+        disk.plan(Fault.at(Effect.EIO, DiskCall.CLOSE, 1));
+        hooked.before(
+                FaultyDisk.Call.SYNC,
+                (path, offset) -> {
+                    hooked.clear(FaultyDisk.Call.SYNC);
+                    assertThrows(KernelStoppedException.class, () -> f.manager.close(relation));
+                });
+        assertThrows(KernelStoppedException.class, f.requests::process);
+        assertEquals(0, disk.content(file("100"))[0], "the page is lost");
+        assertThrows(KernelStoppedException.class, f.requests::process);
+    }
+
+    @Test
+    @DisplayName(
+            "C08 the sync phase does not tell success while a close, or an immediate sync, that was"
+                    + " told of a lost write has not said so yet")
+    void c08ReportOnItsWay() throws InterruptedException {
+        for (FaultyDisk.Call call :
+                new FaultyDisk.Call[] {FaultyDisk.Call.CLOSE, FaultyDisk.Call.SYNC}) {
+            FaultyDisk hooked = new FaultyDisk(disk.copy(6));
+            Fixture f = open(hooked);
+            SmgrRelation relation = f.filled(100, 1);
+            CountDownLatch told = new CountDownLatch(1);
+            CountDownLatch mayGoOn = new CountDownLatch(1);
+            hooked.after(
+                    call,
+                    (path, offset) -> {
+                        hooked.clear(call);
+                        told.countDown();
+                        await(mayGoOn);
+                        throw new DiskException("lost a write", path, DiskException.EIO);
+                    });
+            Thread reporter =
+                    Thread.ofPlatform()
+                            .uncaughtExceptionHandler((thread, e) -> {})
+                            .start(
+                                    call == FaultyDisk.Call.CLOSE
+                                            ? () -> f.manager.close(relation)
+                                            : () -> relation.immediateSync(Fixture.MAIN));
+            await(told);
+            AtomicReference<Throwable> end = new AtomicReference<>();
+            Thread checkpointer =
+                    Thread.ofPlatform()
+                            .uncaughtExceptionHandler((thread, e) -> end.set(e))
+                            .start(f.requests::process);
+            while (checkpointer.isAlive() && checkpointer.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            mayGoOn.countDown();
+            reporter.join();
+            checkpointer.join();
+            assertInstanceOf(KernelStoppedException.class, end.get(), "while a " + call);
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    @DisplayName("C08 a new database directory whose name cannot be made durable stops the kernel")
+    void c08NewDirectory() {
+        SimulatedDisk own =
+                disk.copy(7)
+                        .directories(Fixture.DATA + "/pg_tblspc/16999/PG_15_202209061")
+                        .plan(Fault.at(Effect.EIO, DiskCall.SYNC_DIRECTORY, 1));
+        Fixture f = open(own);
+        SmgrRelation relation = f.manager.open(16999, 77, 100);
+        assertThrows(KernelStoppedException.class, () -> relation.create(Fixture.MAIN, false));
+        assertThrows(KernelStoppedException.class, f.requests::process);
+    }
+
     @ParameterizedTest
     @EnumSource(SizePolicy.class)
     @DisplayName(
@@ -361,5 +448,29 @@ class SimulatedDiskCasesTest {
             assertEquals(block + 1, found.nblocks(Fixture.MAIN));
         }
         assertThrows(DamagedDataException.class, () -> after.read(found, Fixture.MAIN, 10));
+    }
+
+    @Test
+    void theKeptSegmentIsEmptyShouldItComeBack() {
+        Fixture f = open(disk);
+        SmgrRelation relation = f.filled(100, 3);
+        f.checkpoint();
+        f.manager.unlinkAll(new SmgrRelation[] {relation}, 1, false);
+        f.checkpoint();
+        assertFalse(disk.exists(file("100")));
+        assertEquals(0, reopened().relation(100).nblocks(Fixture.MAIN), "its removal is lost");
+        f.checkpoint();
+        assertFalse(reopened().relation(100).exists(Fixture.MAIN), "the next one saves it");
+    }
+
+    @Test
+    void redoOfADropRemovesHigherSegmentsThoughTheFirstIsGone() {
+        Fixture f = open(disk);
+        f.filled(100, 20);
+        f.manager.closeAll();
+        disk.unlink(file("100"));
+        f.manager.inRecovery(true);
+        f.manager.unlinkAll(new SmgrRelation[] {f.relation(100)}, 1, true);
+        assertEquals(List.of(), disk.list(Fixture.DATA + "/base/5"));
     }
 }
