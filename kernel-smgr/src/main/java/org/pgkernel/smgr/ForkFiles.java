@@ -19,7 +19,7 @@ import org.pgkernel.base.error.RefusedException;
  * only when its predecessor is full (SMGR-1).
  *
  * <p>This object's monitor is the fork's extension lock: whatever changes the files' number or
- * length, {@link #segments} or {@link #blocks} holds it, probing for the size included. Reading and
+ * length, {@link #segments} or {@link #size} holds it, probing for the size included. Reading and
  * writing existing blocks takes a pin on the segment only. (PostgreSQL: md.c, and the caches of
  * SMgrRelationData.)
  */
@@ -42,6 +42,9 @@ final class ForkFiles {
     private static final SegmentFile[] NONE = new SegmentFile[0];
     private static final int PAGE = BlockNumber.PAGE_SIZE;
 
+    /** No address: zeros are written. */
+    private static final long ZEROS = 0;
+
     private final SmgrRelation relation;
     private final ForkNumber fork;
     private final ForkName name;
@@ -52,11 +55,7 @@ final class ForkFiles {
      */
     private volatile SegmentFile[] segments = NONE;
 
-    /**
-     * The remembered size; {@link BlockNumber#INVALID} when there is none. Read by anybody, written
-     * under the monitor.
-     */
-    private volatile int blocks = BlockNumber.INVALID;
+    private final RememberedSize size;
 
     /**
      * The first segment was looked for and not found, while nobody else makes files. Read by
@@ -64,9 +63,16 @@ final class ForkFiles {
      */
     private volatile boolean knownMissing;
 
-    ForkFiles(SmgrRelation relation, ForkNumber fork) {
+    /**
+     * The handle was closed: calls go to the relation's present one. Set under the monitor, so that
+     * whoever is inside sees no change; read by anybody.
+     */
+    private volatile boolean closed;
+
+    ForkFiles(SmgrRelation relation, ForkNumber fork, RememberedSize size) {
         this.relation = relation;
         this.fork = fork;
+        this.size = size;
         this.name = new ForkName(relation, fork);
     }
 
@@ -79,7 +85,7 @@ final class ForkFiles {
             return false;
         }
         synchronized (this) {
-            if (!relation.isClosed()) {
+            if (!closed) {
                 if (!sole) {
                     closeFrom(0);
                 }
@@ -94,7 +100,7 @@ final class ForkFiles {
             return;
         }
         synchronized (this) {
-            if (!relation.isClosed()) {
+            if (!closed) {
                 if (!isRedo || segments.length == 0) {
                     createFirst(isRedo);
                 }
@@ -105,54 +111,52 @@ final class ForkFiles {
     }
 
     int nblocks() {
-        if (manager().sizesAccurate()) {
-            int remembered = blocks;
-            if (remembered != BlockNumber.INVALID) {
-                return remembered;
-            }
+        long known = size.answer(manager());
+        if (ForkSize.isAccurate(known)) {
+            return ForkSize.blocks(known);
         }
         synchronized (this) {
-            if (!relation.isClosed()) {
-                return blocks = probe();
+            if (!closed) {
+                known = size.answer(manager());
+                return ForkSize.isAccurate(known) ? ForkSize.blocks(known) : ask();
             }
         }
         return live().nblocks();
     }
 
     long rememberedSize() {
-        int remembered = blocks;
-        if (remembered == BlockNumber.INVALID) {
-            return ForkSize.UNKNOWN;
-        }
-        return manager().sizesAccurate()
-                ? ForkSize.accurate(remembered)
-                : ForkSize.hint(remembered);
+        return size.answer(manager());
     }
 
     synchronized void forget() {
-        blocks = BlockNumber.INVALID;
+        size.forget();
         knownMissing = false;
     }
 
-    /** Closes every file and forgets all. */
-    synchronized void release() {
+    /** Ends this object's use: closes every file, forgets all. Waits for those who are inside. */
+    synchronized void close() {
+        closed = true;
+        release();
+    }
+
+    private void release() {
         closeFrom(0);
         forget();
+    }
+
+    /** Asks the files for the size and remembers it. */
+    private int ask() {
+        boolean proof = manager().sizesAccurate();
+        int blocks = probe();
+        size.is(blocks, proof);
+        return blocks;
     }
 
     void extend(int block, long address, boolean skipSync) {
         refuseBeyondLimit(block, 1);
         synchronized (this) {
-            if (!relation.isClosed()) {
-                int grown = grown(block, 1);
-                try {
-                    emptyLeftover(block, 1, skipSync);
-                    writePages(block, address, 1, skipSync, Absent.CREATE);
-                } catch (Throwable e) {
-                    blocks = BlockNumber.INVALID;
-                    throw e;
-                }
-                blocks = grown;
+            if (!closed) {
+                grow(block, 1, address, skipSync);
                 return;
             }
         }
@@ -163,19 +167,37 @@ final class ForkFiles {
         assert count >= 0;
         refuseBeyondLimit(block, count);
         synchronized (this) {
-            if (!relation.isClosed()) {
-                int grown = grown(block, count);
-                try {
-                    writeZeros(block, count, skipSync);
-                } catch (Throwable e) {
-                    blocks = BlockNumber.INVALID;
-                    throw e;
-                }
-                blocks = grown;
+            if (!closed) {
+                grow(block, count, ZEROS, skipSync);
                 return;
             }
         }
         live().zeroExtend(block, count, skipSync);
+    }
+
+    /** Adds blocks, zeros if there is no address. Under the monitor. */
+    private void grow(int block, int count, long address, boolean skipSync) {
+        long known = size.answer(manager());
+        int grown = size.grown(block, count, manager().sharedSizes());
+        boolean done = false;
+        try {
+            if (address == ZEROS) {
+                writeZeros(block, count, skipSync);
+            } else {
+                emptyLeftover(block, count, skipSync);
+                writePages(block, address, count, skipSync, Absent.CREATE);
+            }
+            done = true;
+        } finally {
+            if (!done) {
+                size.extensionFailed();
+            }
+        }
+        if (grown == BlockNumber.INVALID) {
+            size.forget();
+        } else {
+            size.is(grown, ForkSize.isAccurate(known));
+        }
     }
 
     void read(int block, long address) {
@@ -204,11 +226,28 @@ final class ForkFiles {
     }
 
     void write(int block, long address, boolean skipSync) {
-        writePages(block, address, 1, skipSync, Absent.CREATE_IN_RECOVERY);
-        int known = blocks;
-        if (known != BlockNumber.INVALID && Integer.compareUnsigned(block, known) >= 0) {
-            forgetSizeUpTo(block);
+        try {
+            writePages(block, address, 1, skipSync, Absent.CREATE_IN_RECOVERY);
+        } finally {
+            // A write that failed may have left a hole before it.
+            if (!size.covers(block) || closed) {
+                wrote(block);
+            }
         }
+    }
+
+    /**
+     * A block was written that may have made the file longer: the size is in doubt (SMGR-4), the
+     * present handle's, too.
+     */
+    private void wrote(int block) {
+        synchronized (this) {
+            if (!closed) {
+                size.wrote(block);
+                return;
+            }
+        }
+        live().wrote(block);
     }
 
     void startWriteback(int block, int count) {
@@ -234,8 +273,9 @@ final class ForkFiles {
 
     void truncate(int newBlocks) {
         synchronized (this) {
-            if (!relation.isClosed()) {
-                blocks = BlockNumber.INVALID;
+            if (!closed) {
+                boolean proof = manager().sizesAccurate();
+                size.cutting();
                 int present = probe();
                 if (Integer.compareUnsigned(newBlocks, present) < 0) {
                     truncateSegments(newBlocks);
@@ -249,7 +289,7 @@ final class ForkFiles {
                                     + ": "
                                     + name.place());
                 }
-                blocks = present;
+                size.cut(present, proof);
                 return;
             }
         }
@@ -259,8 +299,8 @@ final class ForkFiles {
     void immediateSync() {
         SegmentFile[] active = null;
         synchronized (this) {
-            if (!relation.isClosed()) {
-                blocks = probe();
+            if (!closed) {
+                ask();
                 active = segments;
             }
         }
@@ -283,7 +323,7 @@ final class ForkFiles {
     /** Removes the fork's files. (PostgreSQL: mdunlinkfork.) */
     void unlink(boolean isRedo) {
         synchronized (this) {
-            if (!relation.isClosed()) {
+            if (!closed) {
                 boolean missing = manager().sizesAccurate() && knownMissing;
                 release();
                 ForkRemoval.remove(relation, fork, name, isRedo, missing);
@@ -361,7 +401,7 @@ final class ForkFiles {
     /** Opens all segments up to one. (PostgreSQL: _mdfd_getseg.) */
     private SegmentFile openSegment(int number, int block, Absent absent, boolean skipSync) {
         synchronized (this) {
-            if (!relation.isClosed()) {
+            if (!closed) {
                 if (!openFirst()) {
                     if (absent == Absent.PASS) {
                         return null;
@@ -400,7 +440,7 @@ final class ForkFiles {
 
     /** Makes an open segment full; what is between is a hole. */
     private void fillUp(int number, boolean skipSync) {
-        blocks = BlockNumber.INVALID;
+        size.forget();
         int last = (number + 1) * manager().segmentBlocks() - 1;
         emptyLeftover(last, 1, skipSync);
         writePages(last, ZeroPages.ADDRESS, 1, skipSync, Absent.FAIL);
@@ -479,7 +519,11 @@ final class ForkFiles {
         closeFrom(0);
         append(name.path(), file);
         knownMissing = false;
-        blocks = !isRedo && manager().sharedSizes() ? 0 : BlockNumber.INVALID;
+        if (!isRedo && manager().sharedSizes()) {
+            size.is(0, true);
+        } else {
+            size.forget();
+        }
     }
 
     private void append(String path, DiskFile file) {
@@ -613,33 +657,6 @@ final class ForkFiles {
                 requests().endReport(report);
             }
         }
-    }
-
-    /**
-     * A block at or past the remembered end was written, which leaves the size in doubt (SMGR-4).
-     */
-    private synchronized void forgetSizeUpTo(int block) {
-        if (Integer.compareUnsigned(block, blocks) >= 0) {
-            blocks = BlockNumber.INVALID;
-        }
-    }
-
-    /**
-     * The size to remember once {@code count} blocks from {@code block} on are added. (PostgreSQL:
-     * smgrextend.)
-     */
-    private int grown(int block, int count) {
-        int known = blocks;
-        if (count == 0 || known == BlockNumber.INVALID) {
-            return known;
-        }
-        if (known == block) {
-            return block + count;
-        }
-        if (!manager().sharedSizes()) {
-            return BlockNumber.INVALID;
-        }
-        return Integer.compareUnsigned(block + count, known) > 0 ? block + count : known;
     }
 
     private void refuseBeyondLimit(int block, int count) {

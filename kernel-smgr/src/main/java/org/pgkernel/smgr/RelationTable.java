@@ -18,7 +18,7 @@ final class RelationTable {
 
     /** Stands where an entry was, so that probes go on past it. No relation has file number 0. */
     private static final SmgrRelation REMOVED =
-            new SmgrRelation(null, 0, 0, 0, SmgrRelation.SHARED);
+            new SmgrRelation(null, 0, 0, 0, SmgrRelation.SHARED, RememberedSize::new);
 
     private volatile SmgrRelation[] slots = new SmgrRelation[256];
 

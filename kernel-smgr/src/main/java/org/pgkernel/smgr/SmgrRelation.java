@@ -1,5 +1,6 @@
 package org.pgkernel.smgr;
 
+import java.util.function.Supplier;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.disk.Disk;
@@ -36,16 +37,22 @@ public final class SmgrRelation {
     /** Set once, under the manager's monitor, after the handle has left its table. */
     private volatile boolean closed;
 
-    SmgrRelation(StorageManager manager, int spcOid, int dbOid, int relNumber, int backend) {
+    SmgrRelation(
+            StorageManager manager,
+            int spcOid,
+            int dbOid,
+            int relNumber,
+            int backend,
+            Supplier<RememberedSize> sizes) {
         this.manager = manager;
         this.spcOid = spcOid;
         this.dbOid = dbOid;
         this.relNumber = relNumber;
         this.backend = backend;
-        main = new ForkFiles(this, ForkNumber.MAIN);
-        freeSpaceMap = new ForkFiles(this, ForkNumber.FSM);
-        visibilityMap = new ForkFiles(this, ForkNumber.VISIBILITY_MAP);
-        init = new ForkFiles(this, ForkNumber.INIT);
+        main = new ForkFiles(this, ForkNumber.MAIN, sizes.get());
+        freeSpaceMap = new ForkFiles(this, ForkNumber.FSM, sizes.get());
+        visibilityMap = new ForkFiles(this, ForkNumber.VISIBILITY_MAP, sizes.get());
+        init = new ForkFiles(this, ForkNumber.INIT, sizes.get());
     }
 
     public int spcOid() {
@@ -258,21 +265,17 @@ public final class SmgrRelation {
         return RelationTable.hash(spcOid, dbOid, relNumber);
     }
 
-    boolean isClosed() {
-        return closed;
-    }
-
-    void markClosed() {
+    /**
+     * Ends the handle's use, fork by fork, and waits for those who change the files. The caller
+     * holds the manager's monitor, without which no new handle comes to be, and has taken this one
+     * out of its table.
+     */
+    void close() {
         closed = true;
-    }
-
-    /** Lets go of the files of a handle marked closed. */
-    void releaseFiles() {
-        assert closed;
-        main.release();
-        freeSpaceMap.release();
-        visibilityMap.release();
-        init.release();
+        main.close();
+        freeSpaceMap.close();
+        visibilityMap.close();
+        init.close();
     }
 
     /** The main fork last, since its kept segment guards the number for the others, too. */

@@ -2,6 +2,7 @@ package org.pgkernel.smgr;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 import org.pgkernel.base.disk.Disk;
 
 /**
@@ -26,6 +27,7 @@ public final class StorageManager implements AutoCloseable {
     private final String dataDirectory;
     private final int segmentBlocks;
     private final SizePolicy policy;
+    private final Supplier<RememberedSize> sizes;
     private final SyncRequests syncRequests;
     private final OpenFiles openFiles;
 
@@ -67,11 +69,33 @@ public final class StorageManager implements AutoCloseable {
             SizePolicy policy,
             SyncRequests syncRequests,
             int maxOpenFiles) {
+        this(
+                disk,
+                dataDirectory,
+                segmentBlocks,
+                policy,
+                syncRequests,
+                maxOpenFiles,
+                RememberedSize::new);
+    }
+
+    /**
+     * @param sizes makes what remembers a fork's size; another one only in tests, of the tests
+     */
+    StorageManager(
+            Disk disk,
+            String dataDirectory,
+            int segmentBlocks,
+            SizePolicy policy,
+            SyncRequests syncRequests,
+            int maxOpenFiles,
+            Supplier<RememberedSize> sizes) {
         assert segmentBlocks > 0 && segmentBlocks <= SEGMENT_BLOCKS && maxOpenFiles > 0;
         this.disk = disk;
         this.dataDirectory = dataDirectory;
         this.segmentBlocks = segmentBlocks;
         this.policy = policy;
+        this.sizes = sizes;
         this.syncRequests = syncRequests;
         this.openFiles = new OpenFiles(disk, maxOpenFiles, syncRequests);
         this.sizesAccurate = policy == SizePolicy.SHARED;
@@ -133,20 +157,17 @@ public final class StorageManager implements AutoCloseable {
      * smgrclose.)
      */
     public void close(SmgrRelation relation) {
-        SmgrRelation known;
         synchronized (this) {
-            known =
+            SmgrRelation known =
                     relations.find(
                             relation.spcOid(),
                             relation.dbOid(),
                             relation.relNumber(),
                             relation.backend());
-            if (known == null) {
-                return;
+            if (known != null) {
+                drop(known);
             }
-            drop(known);
         }
-        known.releaseFiles();
     }
 
     /** Closes every file and forgets every size and handle. (PostgreSQL: smgrcloseall.) */
@@ -214,7 +235,7 @@ public final class StorageManager implements AutoCloseable {
     private synchronized SmgrRelation enter(int spcOid, int dbOid, int relNumber, int backend) {
         SmgrRelation known = relations.find(spcOid, dbOid, relNumber, backend);
         if (known == null) {
-            known = new SmgrRelation(this, spcOid, dbOid, relNumber, backend);
+            known = new SmgrRelation(this, spcOid, dbOid, relNumber, backend, sizes);
             relations.add(known);
         }
         return known;
@@ -231,13 +252,16 @@ public final class StorageManager implements AutoCloseable {
                     });
             matching.forEach(this::drop);
         }
-        matching.forEach(SmgrRelation::releaseFiles);
     }
 
-    /** Out of the table first: whoever sees the handle closed must not find it again. */
+    /**
+     * Out of the table first: whoever sees the handle closed must not find it again. Under this
+     * monitor to the end: a new handle, and what it reads of the files, comes after all that the
+     * old one was used for.
+     */
     private void drop(SmgrRelation relation) {
         boolean removed = relations.remove(relation);
         assert removed;
-        relation.markClosed();
+        relation.close();
     }
 }

@@ -232,11 +232,17 @@ public class SyncRequests {
                 }
                 unlinks.remove();
             }
-            for (StorageManager manager : managers()) {
-                manager.closeRemoved(unlink.spcOid, unlink.dbOid, unlink.relNumber);
-            }
+            closeRemoved(unlink);
             unlink(path(unlink.spcOid, unlink.dbOid, unlink.relNumber, 0, 0));
             registerDirectory(unlink.spcOid, unlink.dbOid);
+            // Again: who asked for a free number in between has found, and kept open, the file.
+            closeRemoved(unlink);
+        }
+    }
+
+    private void closeRemoved(PendingUnlink unlink) {
+        for (StorageManager manager : managers()) {
+            manager.closeRemoved(unlink.spcOid, unlink.dbOid, unlink.relNumber);
         }
     }
 
