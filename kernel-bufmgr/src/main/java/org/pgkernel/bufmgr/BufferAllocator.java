@@ -25,6 +25,7 @@ final class BufferAllocator {
 
     private final BufferDescriptors descriptors;
     private final BufferTable table;
+    private final PageLookup lookup;
     private final BufferReplacement replacement;
 
     /** Of a page that was just brought in. */
@@ -41,6 +42,7 @@ final class BufferAllocator {
     BufferAllocator(
             BufferDescriptors descriptors,
             BufferTable table,
+            PageLookup lookup,
             BufferReplacement replacement,
             BufferIo io,
             LockTable content,
@@ -48,6 +50,7 @@ final class BufferAllocator {
             ResidencyTracker tracker) {
         this.descriptors = descriptors;
         this.table = table;
+        this.lookup = lookup;
         this.replacement = replacement;
         firstUses = replacement.policy().firstUses();
         this.io = io;
@@ -78,7 +81,7 @@ final class BufferAllocator {
     }
 
     /** In {@link #find}'s answer: the page is not valid and its I/O not ours. */
-    private static final int PENDING = 1 << 30;
+    private static final int PENDING = PageLookup.PENDING;
 
     /** True if {@link #find} pinned a buffer into which somebody else reads, or tried to. */
     static boolean isPending(int found) {
@@ -101,15 +104,12 @@ final class BufferAllocator {
     /** The same with a ring, or null. */
     int find(int spc, int db, int rel, int fork, int block, BufferAccessStrategy ring) {
         int hash = BufferTag.hash(spc, db, rel, fork, block);
-        int partition = BufferTable.partition(hash);
-        table.lockShared(partition);
-        int buffer = table.lookup(hash, spc, db, rel, fork, block);
-        if (buffer >= 0) {
-            int state = pin(buffer, ring);
-            table.unlock(partition);
-            return (state & VALID) != 0 ? buffer : buffer | PENDING;
-        }
-        table.unlock(partition);
+        int found = lookup.pin(hash, spc, db, rel, fork, block, ring == null ? MAX_USAGE_COUNT : 1);
+        return found == PageLookup.ABSENT ? replace(hash, spc, db, rel, fork, block, ring) : found;
+    }
+
+    private int replace(
+            int hash, int spc, int db, int rel, int fork, int block, BufferAccessStrategy ring) {
         for (; ; ) {
             int victim = replacement.victim(hash, ring);
             if ((descriptors.state(victim) & DIRTY) != 0 && !writeVictim(victim, ring)) {

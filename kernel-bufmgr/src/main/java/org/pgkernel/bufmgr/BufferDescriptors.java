@@ -20,9 +20,11 @@ import org.pgkernel.base.LockRank;
  * <p>A state word is 8 bytes and is read and changed as a whole; its upper half, the tag's
  * generation, changes in {@link #setTag} alone. Methods take and return the lower half.
  *
+ * <p>Not final: tests come in between two steps of a lookup, and put faults in.
+ *
  * <p>(PostgreSQL: BufferDesc, LockBufHdr, PinBuffer, UnpinBuffer.)
  */
-final class BufferDescriptors {
+class BufferDescriptors {
     private final UnsafeBuffer states;
     private final UnsafeBuffer tags;
     private final DirtyBitmap dirty;
@@ -90,21 +92,26 @@ final class BufferDescriptors {
         }
     }
 
-    /** State and generation, for {@link #pinUnchanged}. */
-    long word(int buffer) {
+    /** State and generation. */
+    final long word(int buffer) {
         return states.getLongVolatile(buffer << 3);
     }
 
-    /**
-     * Adds a pin, and a use up to the maximum, if the word is still {@code word}, in which the
-     * header is not locked. What was read of the tag between the two calls is then what the pinned
-     * buffer holds: see the optimistic lookup.
-     */
-    boolean pinUnchanged(int buffer, long word) {
-        return pinUnchanged(buffer, word, MAX_USAGE_COUNT);
+    /** State and generation, for {@link #pinUnchanged}; waits while the header is locked. */
+    long unlockedWord(int buffer) {
+        long word = word(buffer);
+        for (int spins = 0; (word & LOCKED) != 0; spins++) {
+            pause(spins);
+            word = word(buffer);
+        }
+        return word;
     }
 
-    /** The same, a use up to {@code most}, see {@link #pin(int, int)}. */
+    /**
+     * Adds a pin, and a use up to {@code most} as {@link #pin(int, int)}, if the word is still
+     * {@code word}, in which the header is not locked. What was read of the tag between the two
+     * calls is then what the pinned buffer holds: see {@link OptimisticLookup}.
+     */
     boolean pinUnchanged(int buffer, long word, int most) {
         VarHandle.acquireFence(); // the reads of the tag come before the CAS
         return states.compareAndSetLong(buffer << 3, word, pinned(word, most));
@@ -265,11 +272,16 @@ final class BufferDescriptors {
      * for whoever reads tags without a lock.
      */
     void setTag(int buffer, int spc, int db, int rel, int fork, int block) {
+        nextGeneration(buffer);
+        VarHandle.storeStoreFence();
+        BufferTag.put(tags, buffer * BufferTag.LENGTH, spc, db, rel, fork, block);
+    }
+
+    /** A part of {@link #setTag}. */
+    void nextGeneration(int buffer) {
         long word = states.getLong(buffer << 3); // ours while it is locked
         assert (word & LOCKED) != 0 : "tag changed without its header lock";
         states.putLong(buffer << 3, word + GENERATION_ONE);
-        VarHandle.storeStoreFence();
-        BufferTag.put(tags, buffer * BufferTag.LENGTH, spc, db, rel, fork, block);
     }
 
     int hash(int buffer) {

@@ -77,7 +77,14 @@ public final class BufferPool implements AutoCloseable {
         pinWaiters = new PinWaiters(descriptors, content);
         allocator =
                 new BufferAllocator(
-                        descriptors, table, replacement, io, content, pinWaiters, tracker);
+                        descriptors,
+                        table,
+                        PageLookup.of(options.lookupStyle(), descriptors, table),
+                        replacement,
+                        io,
+                        content,
+                        pinWaiters,
+                        tracker);
         writeOut = new WriteOut(descriptors, dirty, replacement, allocator, io, content, smgr);
         flusher = parts.flusher(this, writeOut, new DropCosts(nbuffers));
         dropper = parts.dropper(options, tracker, descriptors, allocator, replacement);

@@ -12,19 +12,23 @@ import org.pgkernel.base.error.RefusedException;
  * @param lookupDivisor LOOKUP probes when fewer blocks are to be dropped than {@code nbuffers}
  *     divided by this; at least 1
  * @param replacement which page makes room when no buffer is free
+ * @param lookupStyle how a page that is in the pool is found and pinned
  */
 public record BufferPoolOptions(
         int nbuffers,
         boolean checksums,
         DropStrategy strategy,
         int lookupDivisor,
-        Replacement replacement) {
+        Replacement replacement,
+        LookupStyle lookupStyle) {
     /** PostgreSQL's. (BUF_DROP_FULL_SCAN_THRESHOLD.) */
     public static final int DEFAULT_LOOKUP_DIVISOR = 32;
 
     public static final DropStrategy DEFAULT_STRATEGY = DropStrategy.ADAPTIVE;
 
     public static final Replacement DEFAULT_REPLACEMENT = Replacement.CLOCK_SWEEP;
+
+    public static final LookupStyle DEFAULT_LOOKUP_STYLE = LookupStyle.OPTIMISTIC;
 
     /**
      * @throws RefusedException when a number is out of range
@@ -48,22 +52,36 @@ public record BufferPoolOptions(
     /** With checksums, the default strategy and PostgreSQL's replacement. */
     public static BufferPoolOptions of(int nbuffers) {
         return new BufferPoolOptions(
-                nbuffers, true, DEFAULT_STRATEGY, DEFAULT_LOOKUP_DIVISOR, DEFAULT_REPLACEMENT);
+                nbuffers,
+                true,
+                DEFAULT_STRATEGY,
+                DEFAULT_LOOKUP_DIVISOR,
+                DEFAULT_REPLACEMENT,
+                DEFAULT_LOOKUP_STYLE);
     }
 
     public BufferPoolOptions withChecksums(boolean on) {
-        return new BufferPoolOptions(nbuffers, on, strategy, lookupDivisor, replacement);
+        return new BufferPoolOptions(
+                nbuffers, on, strategy, lookupDivisor, replacement, lookupStyle);
     }
 
     public BufferPoolOptions withStrategy(DropStrategy other) {
-        return new BufferPoolOptions(nbuffers, checksums, other, lookupDivisor, replacement);
+        return new BufferPoolOptions(
+                nbuffers, checksums, other, lookupDivisor, replacement, lookupStyle);
     }
 
     public BufferPoolOptions withLookupDivisor(int divisor) {
-        return new BufferPoolOptions(nbuffers, checksums, strategy, divisor, replacement);
+        return new BufferPoolOptions(
+                nbuffers, checksums, strategy, divisor, replacement, lookupStyle);
     }
 
     public BufferPoolOptions withReplacement(Replacement other) {
-        return new BufferPoolOptions(nbuffers, checksums, strategy, lookupDivisor, other);
+        return new BufferPoolOptions(
+                nbuffers, checksums, strategy, lookupDivisor, other, lookupStyle);
+    }
+
+    public BufferPoolOptions withLookupStyle(LookupStyle other) {
+        return new BufferPoolOptions(
+                nbuffers, checksums, strategy, lookupDivisor, replacement, other);
     }
 }

@@ -14,9 +14,13 @@ import org.pgkernel.base.LockRank;
  * </pre>
  *
  * Looking up needs the partition's lock, shared; changing it exclusive. Two partition locks are
- * taken in ascending order ({@link #lockBoth}). (PostgreSQL: buf_table.c, BufMappingPartitionLock.)
+ * taken in ascending order ({@link #lockBoth}). {@link OptimisticLookup} follows chains without a
+ * lock and says why it may; so that it gets no nonsense, links are written whole, a buffer's own
+ * before the one that leads to it. (PostgreSQL: buf_table.c, BufMappingPartitionLock.)
+ *
+ * <p>Not final: tests come in between two steps of a lookup.
  */
-final class BufferTable {
+class BufferTable {
     static final int PARTITIONS = 128;
 
     private static final int NONE = 0;
@@ -93,6 +97,16 @@ final class BufferTable {
         return -1;
     }
 
+    /** The first buffer of the hash's bucket, or less than 0: read without a lock, so a hint. */
+    int firstUnlocked(int hash) {
+        return heads.getIntAcquire((hash & mask) << 2) - FIRST;
+    }
+
+    /** The buffer after this one in whatever chain it is in, or less than 0: as a hint. */
+    int nextUnlocked(int buffer) {
+        return next.getIntAcquire(buffer << 2) - FIRST;
+    }
+
     /** True if the hash's bucket is empty now; read without a lock. */
     boolean isEmptyBucket(int hash) {
         return heads.getIntVolatile((hash & mask) << 2) <= END;
@@ -113,7 +127,7 @@ final class BufferTable {
         assert next.getInt(buffer << 2) == NONE : "BUF-5: buffer in two chains";
         int head = (hash & mask) << 2;
         next.putInt(buffer << 2, Math.max(heads.getInt(head), END));
-        heads.putInt(head, buffer + FIRST);
+        heads.putIntRelease(head, buffer + FIRST);
     }
 
     /**
@@ -126,7 +140,7 @@ final class BufferTable {
         int head = (hash & mask) << 2;
         int link = heads.getInt(head);
         if (link == buffer + FIRST) {
-            heads.putInt(head, after);
+            heads.putIntRelease(head, after);
         } else {
             int before;
             do {
@@ -134,9 +148,9 @@ final class BufferTable {
                 before = link - FIRST;
                 link = next.getInt(before << 2);
             } while (link != buffer + FIRST);
-            next.putInt(before << 2, after);
+            next.putIntRelease(before << 2, after);
         }
-        next.putInt(buffer << 2, NONE);
+        next.putIntOpaque(buffer << 2, NONE);
     }
 
     // For the inspection only: a table at rest.

@@ -190,7 +190,7 @@ class AllocationTest {
         }
     }
 
-    private static void assertAllocatesNothing(String what, Runnable work) {
+    static void assertAllocatesNothing(String what, Runnable work) {
         assertAllocatesAtMost(256, what, work);
     }
 

@@ -62,7 +62,7 @@ class BufferDescriptorsTest {
         state = descriptors.lockHeader(BUFFER);
         descriptors.pinAndUnlockHeader(BUFFER, state);
         for (int i = 0; i < 10; i++) {
-            assertTrue(descriptors.pinUnchanged(BUFFER, descriptors.word(BUFFER)));
+            assertTrue(descriptors.pinUnchanged(BUFFER, descriptors.word(BUFFER), MAX_USAGE_COUNT));
         }
         assertEquals(1, generation());
         assertEquals(11, refcount(descriptors.state(BUFFER)));
@@ -83,14 +83,15 @@ class BufferDescriptorsTest {
         retag(5);
         long before = descriptors.word(BUFFER);
         retag(5);
-        assertFalse(descriptors.pinUnchanged(BUFFER, before), "another generation");
+        assertFalse(
+                descriptors.pinUnchanged(BUFFER, before, MAX_USAGE_COUNT), "another generation");
         before = descriptors.word(BUFFER);
         descriptors.pin(BUFFER);
-        assertFalse(descriptors.pinUnchanged(BUFFER, before), "another pin count");
+        assertFalse(descriptors.pinUnchanged(BUFFER, before, MAX_USAGE_COUNT), "another pin count");
         before = descriptors.word(BUFFER);
         int state = descriptors.lockHeader(BUFFER);
-        assertFalse(descriptors.pinUnchanged(BUFFER, before), "locked");
+        assertFalse(descriptors.pinUnchanged(BUFFER, before, MAX_USAGE_COUNT), "locked");
         descriptors.unlockHeader(BUFFER, state);
-        assertTrue(descriptors.pinUnchanged(BUFFER, before));
+        assertTrue(descriptors.pinUnchanged(BUFFER, before, MAX_USAGE_COUNT));
     }
 }

@@ -25,11 +25,18 @@ import org.pgkernel.smgr.SmgrRelation;
 class EvictionTest {
     @TempDir Path directory;
 
+    LookupStyle lookupStyle() {
+        return LookupStyle.OPTIMISTIC;
+    }
+
     PoolFixture f;
 
     @BeforeEach
     void open() {
-        f = new PoolFixture(directory, false).pool(16, true, DropStrategy.FULL_SCAN);
+        f =
+                new PoolFixture(directory, false)
+                        .lookupStyle(lookupStyle())
+                        .pool(16, true, DropStrategy.FULL_SCAN);
     }
 
     @AfterEach

@@ -12,8 +12,8 @@ import org.pgkernel.base.Page;
 
 /**
  * Pinning through the mapping table is linearizable: blocks behave like variables that a drop
- * resets, whatever buffers they move through. Stress mode: the words lie outside the heap, where
- * the model checker does not see them.
+ * resets, whatever buffers they move through, and the blocks that are resident like a set. Stress
+ * mode: the words lie outside the heap, where the model checker does not see them.
  */
 class MappingLincheckTest {
     @Param(name = "block", gen = IntGen.class, conf = "0:2")
@@ -33,17 +33,20 @@ class MappingLincheckTest {
         private final LockTable content = new LockTable(memory.contentLocks, 3, new WaitTable(4));
         private final BufferIo io =
                 new BufferIo(descriptors, null, lsn -> {}, false, memory.blocks);
+        private final BufferTable table =
+                new BufferTable(memory, descriptors, BufferTable.bucketsFor(16));
         private final BufferAllocator allocator;
 
         public Blocks() {
-            this(Untracked.INSTANCE);
+            this(LookupStyle.OPTIMISTIC, Untracked.INSTANCE);
         }
 
-        Blocks(ResidencyTracker tracker) {
+        Blocks(LookupStyle style, ResidencyTracker tracker) {
             allocator =
                     new BufferAllocator(
                             descriptors,
-                            new BufferTable(memory, descriptors, BufferTable.bucketsFor(16)),
+                            table,
+                            PageLookup.of(style, descriptors, table),
                             new BufferReplacement(
                                     memory, descriptors, new ClockSweep(descriptors, 16), 16),
                             io,
@@ -94,19 +97,36 @@ class MappingLincheckTest {
             return old;
         }
 
+        /** Brings the block in. @return true when it was there */
         @Operation
-        public void drop(@Param(name = "block") int block) {
+        public boolean touch(@Param(name = "block") int block) {
+            int buffer = allocator.allocate(1, 2, 3, 0, block);
+            if (buffer < 0) {
+                io.zeroPage(~buffer);
+                io.terminate(~buffer, false, BufferState.VALID);
+                allocator.unpin(~buffer);
+                return false;
+            }
+            allocator.unpin(buffer);
+            return true;
+        }
+
+        /**
+         * @return true when it was there
+         */
+        @Operation
+        public boolean drop(@Param(name = "block") int block) {
             int buffer = allocator.probe(1, 2, 3, 0, block);
             if (buffer < 0) {
-                return;
+                return false;
             }
             int state = descriptors.lockHeader(buffer);
             if ((state & BufferState.TAG_VALID) != 0
                     && descriptors.hasTag(buffer, 1, 2, 3, 0, block)) {
-                allocator.invalidate(buffer, state);
-            } else {
-                descriptors.unlockHeader(buffer, state);
+                return allocator.invalidate(buffer, state);
             }
+            descriptors.unlockHeader(buffer, state);
+            return false;
         }
     }
 
@@ -114,7 +134,7 @@ class MappingLincheckTest {
     @Param(name = "value", gen = IntGen.class, conf = "1:9")
     public static class ListedBlocks extends Blocks {
         public ListedBlocks() {
-            super(new BufferLists(16));
+            super(LookupStyle.OPTIMISTIC, new BufferLists(16));
         }
     }
 
@@ -122,12 +142,26 @@ class MappingLincheckTest {
     @Param(name = "value", gen = IntGen.class, conf = "1:9")
     public static class CountedBlocks extends Blocks {
         public CountedBlocks() {
-            super(new ResidentForks(16, 16));
+            super(LookupStyle.OPTIMISTIC, new ResidentForks(16, 16));
+        }
+    }
+
+    @Param(name = "block", gen = IntGen.class, conf = "0:2")
+    @Param(name = "value", gen = IntGen.class, conf = "1:9")
+    public static class BlocksUnderPartitionLocks extends Blocks {
+        public BlocksUnderPartitionLocks() {
+            super(LookupStyle.PARTITION_LOCK, Untracked.INSTANCE);
         }
     }
 
     @ParameterizedTest
-    @ValueSource(classes = {Blocks.class, ListedBlocks.class, CountedBlocks.class})
+    @ValueSource(
+            classes = {
+                Blocks.class,
+                ListedBlocks.class,
+                CountedBlocks.class,
+                BlocksUnderPartitionLocks.class
+            })
     void blocksBehaveLikeVariables(Class<?> blocks) {
         new StressOptions()
                 .iterations(5)

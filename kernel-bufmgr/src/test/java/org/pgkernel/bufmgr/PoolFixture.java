@@ -28,6 +28,7 @@ final class PoolFixture implements AutoCloseable {
     final SyncRequests syncs;
     final StorageManager smgr;
     BufferPool pool;
+    private LookupStyle lookupStyle = BufferPoolOptions.DEFAULT_LOOKUP_STYLE;
 
     PoolFixture(Path directory, boolean inRecovery) {
         this(directory, inRecovery, SizePolicy.RECOVERY_ONLY);
@@ -61,7 +62,20 @@ final class PoolFixture implements AutoCloseable {
     }
 
     PoolFixture pool(int nbuffers, boolean checksums, DropStrategy strategy, DurabilityGate gate) {
-        pool = BufferPool.open(nbuffers, smgr, gate, checksums, strategy);
+        pool =
+                BufferPool.open(
+                        BufferPoolOptions.of(nbuffers)
+                                .withChecksums(checksums)
+                                .withStrategy(strategy)
+                                .withLookupStyle(lookupStyle),
+                        smgr,
+                        gate);
+        return this;
+    }
+
+    /** For the pools opened from now on. */
+    PoolFixture lookupStyle(LookupStyle style) {
+        lookupStyle = style;
         return this;
     }
 

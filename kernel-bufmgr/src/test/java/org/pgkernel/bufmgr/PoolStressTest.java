@@ -29,6 +29,10 @@ class PoolStressTest {
 
     @TempDir Path directory;
 
+    LookupStyle lookupStyle() {
+        return LookupStyle.OPTIMISTIC;
+    }
+
     PoolFixture f;
     final AtomicIntegerArray counts = new AtomicIntegerArray(BLOCKS);
     final AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -38,7 +42,7 @@ class PoolStressTest {
     @ParameterizedTest
     @EnumSource(DropStrategy.class)
     void eightThreadsOnSixteenBuffersLoseNothing(DropStrategy strategy) throws Exception {
-        f = new PoolFixture(directory, true).pool(16, true, strategy);
+        f = new PoolFixture(directory, true).lookupStyle(lookupStyle()).pool(16, true, strategy);
         SmgrRelation r = f.create(1, ForkNumber.MAIN, BLOCKS);
         Thread[] threads = new Thread[THREADS + 2];
         for (int t = 0; t < THREADS; t++) {
@@ -75,7 +79,7 @@ class PoolStressTest {
     @ParameterizedTest
     @EnumSource(DropStrategy.class)
     void buffersThatDropsFreeAreTakenAgainAtOnce(DropStrategy strategy) throws Exception {
-        f = new PoolFixture(directory, true).pool(16, false, strategy);
+        f = new PoolFixture(directory, true).lookupStyle(lookupStyle()).pool(16, false, strategy);
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 200);
         Thread[] threads = new Thread[6];
         for (int t = 0; t < threads.length; t++) {

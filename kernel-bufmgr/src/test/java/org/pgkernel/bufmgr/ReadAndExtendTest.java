@@ -26,11 +26,18 @@ import org.pgkernel.smgr.SmgrRelation;
 class ReadAndExtendTest {
     @TempDir Path directory;
 
+    LookupStyle lookupStyle() {
+        return LookupStyle.OPTIMISTIC;
+    }
+
     PoolFixture f;
 
     @BeforeEach
     void open() {
-        f = new PoolFixture(directory, false).pool(16, true, DropStrategy.FULL_SCAN);
+        f =
+                new PoolFixture(directory, false)
+                        .lookupStyle(lookupStyle())
+                        .pool(16, true, DropStrategy.FULL_SCAN);
     }
 
     @AfterEach
@@ -153,7 +160,10 @@ class ReadAndExtendTest {
     @Test
     void withoutChecksumsOnlyTheHeaderIsChecked() {
         f.close();
-        f = new PoolFixture(directory, false).pool(16, false, DropStrategy.FULL_SCAN);
+        f =
+                new PoolFixture(directory, false)
+                        .lookupStyle(lookupStyle())
+                        .pool(16, false, DropStrategy.FULL_SCAN);
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 40);
         evict(r, 5);
         f.poke(r, ForkNumber.MAIN, 5, 5000, 1);

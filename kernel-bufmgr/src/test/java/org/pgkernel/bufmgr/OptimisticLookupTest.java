@@ -1,0 +1,8 @@
+package org.pgkernel.bufmgr;
+
+class OptimisticLookupTest extends LookupContract {
+    @Override
+    LookupStyle style() {
+        return LookupStyle.OPTIMISTIC;
+    }
+}
