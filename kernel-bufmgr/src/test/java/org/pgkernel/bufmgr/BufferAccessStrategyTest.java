@@ -160,6 +160,75 @@ class BufferAccessStrategyTest {
         }
     }
 
+    @Test
+    void aPageFoundThroughARingGetsAUseOnlyIfItHasNone() {
+        try (PoolFixture f = new PoolFixture(directory.resolve("found"), false)) {
+            f.pool(NBUFFERS, true, DropStrategy.FULL_SCAN);
+            SmgrRelation r = f.create(1, ForkNumber.MAIN, 100);
+            BufferAccessStrategy ring = BufferAccessStrategy.of(Type.VACUUM, NBUFFERS);
+            for (int used = 0; used <= 5; used++) {
+                int buffer = f.pool.read(r, ForkNumber.MAIN, 99, ReadMode.NORMAL);
+                int state = f.pool.descriptors.lockHeader(buffer);
+                f.pool.descriptors.unlockHeader(
+                        buffer,
+                        state & ~BufferState.USAGECOUNT_MASK | used * BufferState.USAGECOUNT_ONE);
+                for (int i = 0; i < 3; i++) {
+                    f.pool.release(f.pool.read(r, ForkNumber.MAIN, 99, ReadMode.NORMAL, ring));
+                }
+                assertEquals(
+                        Math.max(1, used),
+                        BufferState.usageCount(f.pool.descriptors.state(buffer)));
+                f.pool.release(buffer);
+            }
+        }
+    }
+
+    /** By all ways that take a ring: page by page, many at once, and pages that are added. */
+    @ParameterizedTest
+    @EnumSource(Replacement.class)
+    void allThatGoesThroughARingTakesNoMoreThanTheRingFromThePool(Replacement policy) {
+        try (PoolFixture f = new PoolFixture(directory.resolve("ways"), false)) {
+            f.pool(
+                    BufferPoolOptions.of(NBUFFERS)
+                            .withStrategy(DropStrategy.FULL_SCAN)
+                            .withReplacement(policy),
+                    new DropParts());
+            SmgrRelation r = f.create(1, ForkNumber.MAIN, BLOCKS);
+            BufferAccessStrategy reads = BufferAccessStrategy.of(Type.BULK_READ, NBUFFERS);
+            BufferAccessStrategy writes = BufferAccessStrategy.of(Type.BULK_WRITE, NBUFFERS);
+            BackendBuffers backend = f.pool.backend("b");
+            int[] buffers = new int[4];
+            long before = f.pool.replacement.syncStart().allocations();
+            for (int block = 0; block + 4 <= 300; block += 4) {
+                int got =
+                        backend.readMany(
+                                r, ForkNumber.MAIN, block, 4, ReadMode.NORMAL, reads, buffers);
+                giveBack(backend, buffers, got);
+                buffers[0] = backend.read(r, ForkNumber.MAIN, block / 2, ReadMode.NORMAL, reads);
+                giveBack(backend, buffers, 1);
+            }
+            long read = f.pool.replacement.syncStart().allocations();
+            assertTrue(read - before <= 8, read - before + " buffers for reads");
+            SmgrRelation grown = f.create(2, ForkNumber.MAIN, 1);
+            long created = f.pool.replacement.syncStart().allocations();
+            for (int i = 0; i < 50; i++) {
+                int got = backend.extendBy(grown, ForkNumber.MAIN, 4, writes, buffers, false);
+                giveBack(backend, buffers, got);
+            }
+            long extended = f.pool.replacement.syncStart().allocations();
+            assertTrue(extended - created <= 8, extended - created + " buffers for new pages");
+            assertTrue(grown.nblocks(ForkNumber.MAIN) > 50);
+            backend.close();
+            PoolInspection.check(f.pool);
+        }
+    }
+
+    private static void giveBack(BackendBuffers backend, int[] buffers, int count) {
+        for (int i = 0; i < count; i++) {
+            backend.release(buffers[i]);
+        }
+    }
+
     private static void change(PoolFixture f, int buffer, long lsn) {
         f.pool.lockExclusive(buffer);
         Page.setLsn(f.page(buffer), lsn);

@@ -6,23 +6,24 @@ import org.pgkernel.base.RelFileLocator;
 
 /** Traces that are made, not recorded. The same seed makes the same trace. */
 enum GeneratedTrace {
-    /** Many pages of nearly the same popularity. */
-    ZIPF_0_8(
-            "zipf-0.8", "page k of the order of popularity is used 1/k^0.8 as often as the first") {
+    /** Page k of the order of popularity is used 1/k^0.8 as often as the first. */
+    ZIPF_0_8("zipf-0.8") {
         @Override
         Trace make(String name, int pages, int uses, SplittableRandom random) {
             Zipf zipf = new Zipf(pages, 0.8, random);
             return new Trace(name, relation(pages), fill(uses, i -> zipf.next()));
         }
     },
-    ZIPF_1_0("zipf-1.0", "the same, 1/k as often") {
+    /** The same, 1/k as often. */
+    ZIPF_1_0("zipf-1.0") {
         @Override
         Trace make(String name, int pages, int uses, SplittableRandom random) {
             Zipf zipf = new Zipf(pages, 1.0, random);
             return new Trace(name, relation(pages), fill(uses, i -> zipf.next()));
         }
     },
-    SHIFT("shift", "zipf-1.0 whose order of popularity is another one after each tenth") {
+    /** The same, whose order of popularity is another one after each tenth. */
+    SHIFT("shift") {
         @Override
         Trace make(String name, int pages, int uses, SplittableRandom random) {
             Zipf[] zipf = {null};
@@ -40,29 +41,31 @@ enum GeneratedTrace {
                             }));
         }
     },
-    SCAN(
-            "scan",
-            "zipf-1.0 over one half of the pages, and scans of the other half: every 4th use") {
+    /** zipf-1.0 over one half of the pages; every 4th use is a scan of the other half. */
+    SCAN("scan") {
         @Override
         Trace make(String name, int pages, int uses, SplittableRandom random) {
             return scan(name, pages, uses, random, false);
         }
     },
-    SCAN_RING("scan-ring", "the same uses, the scans through rings when PostgreSQL would use one") {
+    /** The same uses, the scans through rings when PostgreSQL would use one. */
+    SCAN_RING("scan-ring") {
         @Override
         Trace make(String name, int pages, int uses, SplittableRandom random) {
             return scan(name, pages, uses, random, true);
         }
     },
-    LOOP("loop", "all pages in order, again and again") {
+    /** All pages in order, again and again. */
+    LOOP("loop") {
         @Override
         Trace make(String name, int pages, int uses, SplittableRandom random) {
             return new Trace(name, relation(pages), fill(uses, i -> i % pages));
         }
     },
-    TPCB(
-            "tpcb",
-            "pgbench-like: root, inner page and leaf of an index, the heap page; teller, branch, history") {
+    /**
+     * Like pgbench: root, inner page and leaf of an index, the heap page; teller, branch, history.
+     */
+    TPCB("tpcb") {
         @Override
         Trace make(String name, int pages, int uses, SplittableRandom random) {
             return new Tpcb(pages, random).make(name, uses);
@@ -72,20 +75,14 @@ enum GeneratedTrace {
     private static final int FIRST_RELATION = 16384;
 
     private final String label;
-    private final String meaning;
 
-    GeneratedTrace(String label, String meaning) {
+    GeneratedTrace(String label) {
         this.label = label;
-        this.meaning = meaning;
     }
 
     /** As it is written on the command line. */
     String label() {
         return label;
-    }
-
-    String meaning() {
-        return meaning;
     }
 
     /**
