@@ -640,23 +640,16 @@ final class ForkFiles {
     }
 
     private void sync(String path) {
-        long report = 0;
+        DiskFile file;
         try {
-            DiskFile file = manager().openFiles().openFile(path, OpenFiles.IF_EXISTS);
+            file = manager().openFiles().openFile(path, OpenFiles.IF_EXISTS);
             if (file == null) {
                 throw name.missing(path);
             }
-            report = requests().beginReport();
-            try (file) {
-                file.sync();
-            }
         } catch (DiskException e) {
             throw requests().stop("an immediate sync failed", e);
-        } finally {
-            if (report != 0) {
-                requests().endReport(report);
-            }
         }
+        requests().syncNow(file);
     }
 
     private void refuseBeyondLimit(int block, int count) {

@@ -62,14 +62,7 @@ final class OpenFiles {
 
     /** Closes a file; the system may report a lost write here, which stops the kernel. */
     void closeFile(DiskFile file) {
-        long report = syncRequests.beginReport();
-        try {
-            file.close();
-        } catch (DiskException e) {
-            throw syncRequests.stop("a close failed", e);
-        } finally {
-            syncRequests.endReport(report);
-        }
+        syncRequests.close(file);
     }
 
     /** Enters an open segment into the clock, making room first (SMGR-5). */

@@ -285,17 +285,35 @@ public class SyncRequests {
     }
 
     /**
-     * Before a close or a sync outside {@link #process}, with the file open already; not nested.
+     * Closes a file; the system may report a lost write here.
      *
-     * @return what {@link #endReport} wants
+     * @throws KernelStoppedException when it does
      */
-    long beginReport() {
-        return reporting.readLock();
+    void close(DiskFile file) {
+        long report = reporting.readLock();
+        try {
+            file.close();
+        } catch (DiskException e) {
+            throw stop("a close failed", e);
+        } finally {
+            reporting.unlockRead(report);
+        }
     }
 
-    /** After the call, and after {@link #stop} if it failed. */
-    void endReport(long report) {
-        reporting.unlockRead(report);
+    /**
+     * Syncs a file now, beside {@link #process}, and closes it.
+     *
+     * @throws KernelStoppedException when that fails
+     */
+    void syncNow(DiskFile file) {
+        long report = reporting.readLock();
+        try (file) {
+            file.sync();
+        } catch (DiskException e) {
+            throw stop("an immediate sync failed", e);
+        } finally {
+            reporting.unlockRead(report);
+        }
     }
 
     /**
