@@ -9,6 +9,7 @@ import org.pgkernel.base.PageVerify;
 import org.pgkernel.base.disk.NativeMemory;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.DiskException;
+import org.pgkernel.base.error.KernelException;
 import org.pgkernel.base.error.NoFreeBufferException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.smgr.SmgrRelation;
@@ -110,6 +111,135 @@ public final class LocalBufferPool implements AutoCloseable {
             }
         }
         return ~index;
+    }
+
+    /**
+     * Pins up to {@code count} neighbouring blocks, reading those that are missing together; fails
+     * as {@link BufferPool#readMany} does.
+     *
+     * @param to gets the buffers, in block order, each pinned
+     * @return blocks pinned, at least one: no more than a quarter of the buffers, nor than are free
+     */
+    public int readMany(
+            SmgrRelation relation, ForkNumber fork, int block, int count, ReadMode mode, int[] to) {
+        assert mode != ReadMode.ZERO_AND_LOCK && mode != ReadMode.ZERO_AND_CLEANUP_LOCK;
+        ready(relation);
+        long room = BlockNumber.toLong(BlockNumber.INVALID) - BlockNumber.toLong(block);
+        int wanted = (int) Math.min(Math.min(count, Math.max(1, nbuffers / 4)), room);
+        int done = 0;
+        boolean read = false;
+        try {
+            while (done < wanted) {
+                int next = advance(relation, fork, block, mode, to, done, wanted);
+                if (next == done) {
+                    break;
+                }
+                done = next;
+            }
+            read = true;
+            return done;
+        } finally {
+            for (int i = 0; !read && i < done; i++) {
+                buffers.unpin(~to[i]);
+            }
+        }
+    }
+
+    /** Pins the next block if it is here; else reads it with its neighbours. @return pinned now */
+    private int advance(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            ReadMode mode,
+            int[] to,
+            int done,
+            int wanted) {
+        int resident = buffers.find(relation, fork.ordinal(), block + done);
+        if (resident >= 0) {
+            buffers.pin(resident);
+            to[done] = ~resident;
+            return done + 1;
+        }
+        int limit = Math.min(wanted, done + VectoredReader.MAX_RUN);
+        int end = done;
+        boolean gathered = false;
+        try {
+            while (end < limit && buffers.find(relation, fork.ordinal(), block + end) < 0) {
+                int index = takeOrNone(relation, fork, block + end, end > 0);
+                if (index < 0) {
+                    break;
+                }
+                to[end++] = ~index;
+            }
+            gathered = true;
+        } finally {
+            for (int i = done; !gathered && i < end; i++) {
+                buffers.forget(~to[i]);
+            }
+        }
+        fill(relation, fork, block, mode == ReadMode.ZERO_ON_ERROR, to, done, end);
+        return end;
+    }
+
+    /**
+     * Reads and checks a run. When a page is at fault the good ones stay, unpinned, and the bad
+     * ones go.
+     */
+    private void fill(
+            SmgrRelation relation,
+            ForkNumber fork,
+            int block,
+            boolean zeroOnError,
+            int[] to,
+            int from,
+            int end) {
+        int at = from;
+        boolean filled = false;
+        try {
+            int whole = end - from < 2 ? 0 : readRun(relation, fork, block + from, to, from, end);
+            KernelException failure = null;
+            for (; at < end; at++) {
+                try {
+                    if (at - from < whole) {
+                        checkPage(~to[at], relation, fork, block + at, zeroOnError);
+                    } else {
+                        readPage(~to[at], relation, fork, block + at, zeroOnError);
+                    }
+                } catch (KernelException e) {
+                    buffers.forget(~to[at]);
+                    if (failure == null) {
+                        failure = e;
+                    } else {
+                        failure.addSuppressed(e);
+                    }
+                }
+            }
+            if (failure != null) {
+                throw failure;
+            }
+            filled = true;
+        } finally {
+            for (int i = from; !filled && i < end; i++) {
+                if (i >= at) {
+                    buffers.forget(~to[i]);
+                } else if (buffers.isPinned(~to[i])) {
+                    buffers.unpin(~to[i]);
+                }
+            }
+        }
+    }
+
+    private int readRun(
+            SmgrRelation relation, ForkNumber fork, int block, int[] to, int from, int end) {
+        long[] addresses = BackendScratch.mine().addresses;
+        for (int i = from; i < end; i++) {
+            addresses[i - from] = address(~to[i]);
+        }
+        try {
+            return relation.readMany(fork, block, addresses, 0, end - from);
+        } catch (DiskException e) {
+            return 0; // one by one, then: the error will name the block
+        }
     }
 
     /**
@@ -237,6 +367,11 @@ public final class LocalBufferPool implements AutoCloseable {
         } catch (DiskException e) {
             throw named("could not read a page ", relation, fork, block, e);
         }
+        checkPage(index, relation, fork, block, zeroOnError);
+    }
+
+    private void checkPage(
+            int index, SmgrRelation relation, ForkNumber fork, int block, boolean zeroOnError) {
         UnsafeBuffer page = page(index);
         if (!PageVerify.isValid(page, block, checksums)) {
             if (!zeroOnError) {

@@ -13,6 +13,8 @@ abstract class PagePool implements AutoCloseable {
 
     abstract int read(SmgrRelation relation, int block, ReadMode mode);
 
+    abstract int readMany(SmgrRelation relation, int block, int count, int[] buffers);
+
     abstract int extendBy(SmgrRelation relation, int count, int[] buffers);
 
     /** Gives up the pin, and the lock if the mode took one. */
@@ -58,6 +60,11 @@ abstract class PagePool implements AutoCloseable {
         @Override
         int read(SmgrRelation relation, int block, ReadMode mode) {
             return pool.read(relation, MAIN, block, mode);
+        }
+
+        @Override
+        int readMany(SmgrRelation relation, int block, int count, int[] buffers) {
+            return pool.readMany(relation, MAIN, block, count, ReadMode.NORMAL, null, buffers);
         }
 
         @Override
@@ -142,6 +149,11 @@ abstract class PagePool implements AutoCloseable {
         @Override
         int read(SmgrRelation relation, int block, ReadMode mode) {
             return pool.read(relation, MAIN, block, mode);
+        }
+
+        @Override
+        int readMany(SmgrRelation relation, int block, int count, int[] buffers) {
+            return pool.readMany(relation, MAIN, block, count, ReadMode.NORMAL, buffers);
         }
 
         @Override

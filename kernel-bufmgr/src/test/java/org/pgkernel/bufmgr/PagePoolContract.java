@@ -133,6 +133,63 @@ abstract class PagePoolContract {
     }
 
     @Test
+    void aReadOfNeighboursGivesWhatSingleReadsGive() {
+        SmgrRelation r = create(7, 60);
+        Random random = new Random(2); // seed 2
+        int[] versions = new int[60];
+        int[] calls = {0};
+        f.disk.beforeVectoredRead = (path, offset) -> calls[0]++;
+        for (int i = 1; i < 2000; i++) {
+            int block = random.nextInt(60);
+            if (random.nextInt(4) == 0) {
+                change(r, block, i);
+                versions[block] = i;
+                continue;
+            }
+            int count = 1 + random.nextInt(Math.min(8, 60 - block));
+            int got = pool.readMany(r, block, count, buffers);
+            assertTrue(got >= 1 && got <= Math.min(count, BUFFERS / 4), "seed 2");
+            for (int b = 0; b < got; b++) {
+                pool.wrap(buffers[b], page);
+                assertEquals(block + b, page.getInt(4100), "seed 2");
+                assertEquals(versions[block + b], page.getInt(4104), "seed 2");
+            }
+            releaseAll(got);
+        }
+        assertTrue(calls[0] > 100, "no runs were read");
+    }
+
+    @Test
+    void aPageAtFaultAmongNeighboursIsNamedAndTheOthersStay() {
+        SmgrRelation r = create(7, 30);
+        pool.flush(r);
+        pool.dropAll(r);
+        f.disk.beforeRead =
+                (path, offset) -> {
+                    if (offset == 6L * Page.SIZE && !path.endsWith(".1")) {
+                        throw new DiskException("planted", path, DiskException.EIO);
+                    }
+                };
+        for (int i = 0; i < 50; i++) {
+            assertNames(
+                    assertThrows(DiskException.class, () -> pool.readMany(r, 4, 4, buffers)), r, 6);
+            assertEquals(0, pool.pinned());
+        }
+        f.disk.beforeRead = (path, offset) -> fail("a good neighbour was not kept");
+        for (int block : new int[] {4, 5, 7}) {
+            assertEquals(0, version(r, block));
+        }
+        f.disk.beforeRead = (path, offset) -> {};
+        assertEquals(4, pool.readMany(r, 4, 4, buffers));
+        releaseAll(4);
+        assertNames(
+                assertThrows(DamagedDataException.class, () -> pool.readMany(r, 28, 4, buffers)),
+                r,
+                30);
+        assertEquals(0, version(r, 29));
+    }
+
+    @Test
     void whenAllArePinnedTheErrorIsPromptAndOneReleaseIsEnough() {
         SmgrRelation r = create(7, 20);
         int[] pinned = new int[BUFFERS];
