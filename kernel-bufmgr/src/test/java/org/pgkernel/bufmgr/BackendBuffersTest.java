@@ -394,6 +394,42 @@ class BackendBuffersTest {
         assertEquals(List.of(), leaks);
     }
 
+    @Test
+    @DisplayName(
+            "R09: bulk extension takes no more pins than granted; none is left on success or failure")
+    void bulkExtensionAndReadsKeepToTheLimitAndOwnTheirPins() {
+        f.pool.maxBackends(16); // of 64 buffers, 4 each
+        int[] buffers = new int[20];
+        try (BufferScope scope = backend.enter("bulk")) {
+            assertEquals(4, backend.extendBy(r, ForkNumber.MAIN, 20, null, buffers, true));
+            assertEquals(4, backend.pinnedBuffers());
+            backend.markDirty(buffers[0]);
+            int[] more = new int[20];
+            assertEquals(
+                    1, backend.readMany(r, ForkNumber.MAIN, 0, 20, ReadMode.NORMAL, null, more));
+            assertEquals(5, f.pool.pinnedBuffers());
+            backend.release(more[0]);
+            backend.unlock(buffers[0]);
+            for (int i = 0; i < 4; i++) {
+                assertEquals(40 + i, f.pool.block(buffers[i]));
+                backend.release(buffers[i]);
+            }
+            scope.succeeded();
+        }
+        f.disk.beforeWrite =
+                (path, offset) -> {
+                    throw new DiskException("planted file=" + path, DiskException.ENOSPC);
+                };
+        assertThrows(
+                DiskException.class,
+                () -> backend.extendBy(r, ForkNumber.MAIN, 20, null, buffers, true));
+        f.disk.beforeWrite = (path, offset) -> {};
+        assertEquals(0, backend.pinnedBuffers());
+        assertEquals(0, f.pool.pinnedBuffers());
+        assertEquals(44, r.nblocks(ForkNumber.MAIN));
+        assertEquals(List.of(), leaks);
+    }
+
     private int read(int block) {
         return backend.read(r, ForkNumber.MAIN, block, ReadMode.NORMAL);
     }

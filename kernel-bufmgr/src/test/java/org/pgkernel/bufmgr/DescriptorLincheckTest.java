@@ -27,7 +27,7 @@ class DescriptorLincheckTest {
 
         private final PoolMemory memory =
                 new PoolMemory(16, BufferTable.bucketsFor(16), BufferTable.PARTITIONS);
-        private final DirtyBitmap dirty = new DirtyBitmap(memory.dirtyBits);
+        private final DirtyBitmap dirty = new DirtyBitmap(memory.dirtyBits, 16);
         final BufferDescriptors descriptors = new BufferDescriptors(memory, dirty);
 
         /** Pins of each thread; only it touches its own. */
