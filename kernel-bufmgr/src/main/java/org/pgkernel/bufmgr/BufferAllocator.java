@@ -431,7 +431,14 @@ final class BufferAllocator {
      * looks. One probe.
      */
     int probe(int spc, int db, int rel, int fork, int block) {
-        int hash = BufferTag.hash(spc, db, rel, fork, block);
+        return probe(BufferTag.hash(spc, db, rel, fork, block), spc, db, rel, fork, block);
+    }
+
+    /** The same by the block's hash. A bucket seen empty held no page at that instant. */
+    int probe(int hash, int spc, int db, int rel, int fork, int block) {
+        if (table.isEmptyBucket(hash)) {
+            return -1;
+        }
         int partition = BufferTable.partition(hash);
         table.lockShared(partition);
         int buffer = table.lookup(hash, spc, db, rel, fork, block);

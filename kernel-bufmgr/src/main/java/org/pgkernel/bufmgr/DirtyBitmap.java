@@ -45,7 +45,7 @@ class DirtyBitmap {
     private static final long GROUP_BITS = (1L << (1 << GROUP_WORDS_SHIFT)) - 1;
 
     /** Groups looked at for an estimate, when more than these are not empty. */
-    private static final int SAMPLED_GROUPS = 128;
+    static final int SAMPLED_GROUPS = 128;
 
     /** Changed by CAS; to and from 0 under the group's lock bit only. */
     final AtomicBuffer memory;
@@ -188,14 +188,13 @@ class DirtyBitmap {
         return (memory.getLongVolatile(wordOffset(buffer)) & 1L << buffer) != 0;
     }
 
-    /** True if no buffer is dirty that was when this was called. */
-    boolean isEmpty() {
+    /** How many groups are not empty; 0: of what was set before this call nothing stays set. */
+    int groupsNotEmpty() {
+        int notEmpty = 0;
         for (int top = 0; top < topCount; top++) {
-            if (memory.getLongVolatile(tops + (top << 3)) != 0) {
-                return false;
-            }
+            notEmpty += Long.bitCount(memory.getLongVolatile(tops + (top << 3)));
         }
-        return true;
+        return notEmpty;
     }
 
     /** True if a search from the top meets the buffer's bit. */
@@ -275,11 +274,7 @@ class DirtyBitmap {
      * choice between right ways only.
      */
     long estimate() {
-        long notEmpty = 0;
-        for (int top = 0; top < topCount; top++) {
-            notEmpty += Long.bitCount(memory.getLongVolatile(tops + (top << 3)));
-        }
-        boolean all = notEmpty <= SAMPLED_GROUPS;
+        boolean all = groupsNotEmpty() <= SAMPLED_GROUPS;
         long words = 0;
         long bits = 0;
         long seen = 0;

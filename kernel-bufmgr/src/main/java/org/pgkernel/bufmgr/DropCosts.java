@@ -35,9 +35,6 @@ final class DropCosts {
     /** State word and tag of a dirty buffer. */
     private static final int DIRTY_BUFFER_NANOS = 60;
 
-    /** {@link DirtyBitmap#estimate} in a large pool. */
-    private static final int ESTIMATE_NANOS = 2000;
-
     /** Tags, states and chains of so many buffers, 32 bytes each, are in a cache of 2 MiB. */
     private static final int CACHED_BUFFERS = 1 << 16;
 
@@ -81,9 +78,9 @@ final class DropCosts {
         return words * DIRTY_WORD_NANOS + buffers * DIRTY_BUFFER_NANOS;
     }
 
-    /** True for what costs no more than to estimate how many buffers are dirty. */
-    boolean isBelowAnEstimate(long nanos) {
-        return nanos <= ESTIMATE_NANOS;
+    /** {@link DirtyBitmap#estimate}, when so many groups are not empty. */
+    long estimate(int groups) {
+        return (long) Math.min(groups, DirtyBitmap.SAMPLED_GROUPS) * probeNanos;
     }
 
     /** Probes worth trying before a scan of this cost. */

@@ -1,5 +1,6 @@
 package org.pgkernel.bufmgr;
 
+import static org.pgkernel.bufmgr.BufferState.DIRTY;
 import static org.pgkernel.bufmgr.BufferState.TAG_VALID;
 import static org.pgkernel.bufmgr.BufferState.VALID;
 
@@ -55,6 +56,17 @@ public final class PoolFiller {
     /** Makes the buffer's page clean, unwritten. */
     public void clean(int buffer) {
         pool.descriptors.cleanAndUnlockHeader(buffer, pool.descriptors.lockHeader(buffer));
+    }
+
+    /** How many buffers are dirty, by a look at every state word: what there is to compare with. */
+    public int dirtyByLookingAtAll() {
+        int dirty = 0;
+        for (int buffer = 0; buffer < pool.nbuffers(); buffer++) {
+            if ((pool.descriptors.state(buffer) & DIRTY) != 0) {
+                dirty++;
+            }
+        }
+        return dirty;
     }
 
     /** The buffer that holds the block, or -1. */

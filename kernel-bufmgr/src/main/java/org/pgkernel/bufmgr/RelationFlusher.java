@@ -99,10 +99,11 @@ class RelationFlusher {
 
     /** Puts the victims' dirty buffers into the work's order. */
     private FlushPath find(FlushWork work) {
-        if (dirty.isEmpty()) {
+        int groups = dirty.groupsNotEmpty();
+        if (groups == 0) {
             return FlushPath.NOTHING_TO_DO;
         }
-        FlushPath path = choose(work);
+        FlushPath path = choose(work, groups);
         switch (path) {
             case NOTHING_TO_DO -> {}
             case DIRTY_BITMAP -> walkDirty(work);
@@ -112,7 +113,10 @@ class RelationFlusher {
         return path;
     }
 
-    FlushPath choose(FlushWork work) {
+    /**
+     * @param groups of the dirty bitmap that are not empty
+     */
+    FlushPath choose(FlushWork work, int groups) {
         if (resident == null) {
             return FlushPath.DIRTY_BITMAP;
         }
@@ -128,7 +132,7 @@ class RelationFlusher {
             pages += victims.left[i];
         }
         long lookups = costs.lookups(probes);
-        if (costs.isBelowAnEstimate(lookups)) {
+        if (lookups <= costs.estimate(groups)) {
             return FlushPath.LOOKUP;
         }
         long estimate = dirty.estimate();
@@ -196,7 +200,8 @@ class RelationFlusher {
                 allocator.touch(
                         spc, db, rel, fork, (int) block, batch, victims.hashes, victims.heads);
                 for (int k = 0; k < batch; k++) {
-                    int buffer = allocator.probe(spc, db, rel, fork, (int) block++);
+                    int buffer =
+                            allocator.probe(victims.hashes[k], spc, db, rel, fork, (int) block++);
                     if (buffer >= 0) {
                         addIfDirtyVictim(buffer, work);
                     }

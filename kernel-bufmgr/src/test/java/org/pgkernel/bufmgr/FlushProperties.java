@@ -147,8 +147,8 @@ class FlushProperties {
                     pool.tracker,
                     costs) {
                 @Override
-                FlushPath choose(FlushWork work) {
-                    FlushPath chosen = super.choose(work);
+                FlushPath choose(FlushWork work, int groups) {
+                    FlushPath chosen = super.choose(work, groups);
                     return chosen == FlushPath.NOTHING_TO_DO || way == FlushPath.NOTHING_TO_DO
                             ? chosen
                             : way;
