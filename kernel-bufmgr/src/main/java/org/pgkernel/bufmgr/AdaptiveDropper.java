@@ -194,7 +194,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         long block = first;
         while (block < limit && work.left[i] > 0) {
             int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, limit - block);
-            allocator.touch(spc, db, rel, fork, (int) block, batch, work.hashes, work.heads);
+            allocator.touch(spc, db, rel, fork, (int) block, batch, true, work.hashes, work.heads);
             for (int k = 0; k < batch && work.left[i] > 0; k++) {
                 work.probes++;
                 if (allocator.dropCounted(

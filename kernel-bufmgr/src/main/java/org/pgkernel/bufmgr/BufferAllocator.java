@@ -348,17 +348,26 @@ final class BufferAllocator {
      * Fetches what the next {@code count} probes will need into the cache, without locks, so that
      * their misses overlap. Decides nothing.
      *
+     * @param drop what is found will be thrown away most likely
      * @param hashes gets the blocks' hashes
      */
     void touch(
-            int spc, int db, int rel, int fork, int block, int count, int[] hashes, int[] heads) {
+            int spc,
+            int db,
+            int rel,
+            int fork,
+            int block,
+            int count,
+            boolean drop,
+            int[] hashes,
+            int[] heads) {
         for (int i = 0; i < count; i++) {
             hashes[i] = BufferTag.hash(spc, db, rel, fork, block + i);
             heads[i] = table.headHint(hashes[i]);
         }
         for (int i = 0; i < count; i++) {
             if (heads[i] >= 0) {
-                heads[i] = touch(heads[i]);
+                heads[i] = drop ? touch(heads[i]) : touchTag(heads[i]);
             }
         }
     }
@@ -375,10 +384,11 @@ final class BufferAllocator {
      *     made
      */
     private int touch(int buffer) {
-        return descriptors.rel(buffer)
-                + descriptors.state(buffer)
-                + table.link(buffer)
-                + replacement.link(buffer);
+        return touchTag(buffer) + replacement.link(buffer);
+    }
+
+    private int touchTag(int buffer) {
+        return descriptors.rel(buffer) + descriptors.state(buffer) + table.link(buffer);
     }
 
     /**

@@ -198,7 +198,15 @@ class RelationFlusher {
             while (block < end) {
                 int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, end - block);
                 allocator.touch(
-                        spc, db, rel, fork, (int) block, batch, victims.hashes, victims.heads);
+                        spc,
+                        db,
+                        rel,
+                        fork,
+                        (int) block,
+                        batch,
+                        false,
+                        victims.hashes,
+                        victims.heads);
                 for (int k = 0; k < batch; k++) {
                     int buffer =
                             allocator.probe(victims.hashes[k], spc, db, rel, fork, (int) block++);
