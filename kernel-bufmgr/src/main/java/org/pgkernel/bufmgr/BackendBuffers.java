@@ -92,6 +92,7 @@ public final class BackendBuffers implements AutoCloseable {
                 lockExclusive(own);
             }
             note(own);
+            pool.io.counters.hit();
             return own;
         }
         int buffer = pool.read(relation, fork, block, mode, ring);

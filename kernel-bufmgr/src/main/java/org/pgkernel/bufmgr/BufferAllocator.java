@@ -198,6 +198,7 @@ final class BufferAllocator {
         int oldFork = descriptors.fork(victim);
         if (hadTag) {
             table.remove(oldHash, victim);
+            io.counters.evicted();
         }
         descriptors.setTag(victim, spc, db, rel, fork, block);
         int clean = state & ~(FLAG_MASK | USAGECOUNT_MASK);

@@ -28,6 +28,8 @@ final class BufferIo {
     private final boolean checksums;
     private final long blocks;
 
+    final PoolCounters counters;
+
     BufferIo(
             BufferDescriptors descriptors,
             StorageManager smgr,
@@ -39,6 +41,7 @@ final class BufferIo {
         this.gate = gate;
         this.checksums = checksums;
         this.blocks = blocks;
+        counters = new PoolCounters(() -> smgr.syncRequests().syncs());
     }
 
     long address(int buffer) {
@@ -115,6 +118,7 @@ final class BufferIo {
 
     /** The check of {@link #readPage} for a page whose bytes are there already. */
     void checkPage(int buffer, int block, boolean zeroOnError) {
+        counters.read();
         UnsafeBuffer page = BackendScratch.mine().view;
         page.wrap(address(buffer), Page.SIZE);
         if (!PageVerify.isValid(page, block, checksums)) {
@@ -176,6 +180,7 @@ final class BufferIo {
         } finally {
             terminate(buffer, written, written ? 0 : IO_ERROR);
         }
+        counters.written(origin);
         return true;
     }
 

@@ -176,6 +176,7 @@ public final class BufferPool implements AutoCloseable {
                         block,
                         ring);
         if (buffer >= 0) {
+            io.counters.hit();
             if (mode == ReadMode.ZERO_AND_LOCK) {
                 content.lockExclusive(buffer); // valid: whatever is in it stays
             } else if (mode == ReadMode.ZERO_AND_CLEANUP_LOCK) {
@@ -542,6 +543,7 @@ public final class BufferPool implements AutoCloseable {
 
     private void account(DropKind kind, DropWork work, int dropped, long start) {
         long nanos = System.nanoTime() - start;
+        io.counters.dropped(work.path, dropped);
         synchronized (dropStatistics) {
             dropStatistics.add(kind, work, dropped, nanos);
         }
@@ -550,6 +552,16 @@ public final class BufferPool implements AutoCloseable {
     /** How the relation would be dropped if it were dropped now, and why: a line for people. */
     public String explainDrop(SmgrRelation relation) {
         return dropper.explain(relation);
+    }
+
+    /** What the pool did since it was opened, in numbers that anybody may read at any time. */
+    public PoolCounters counters() {
+        return io.counters;
+    }
+
+    /** What the pool holds, while others use it. (PostgreSQL: pg_buffercache.) */
+    public PoolSnapshot snapshot() {
+        return new PoolSnapshot(descriptors, replacement, nbuffers);
     }
 
     /** What the drops did since the pool was opened. */

@@ -153,6 +153,7 @@ class RelationExtension {
                 takeBack(buffers, claimed, owned, locked);
             }
         }
+        io.counters.extended(claimed);
         publish(buffers, claimed, owned, locked, lockFirst);
         return owned || locked ? claimed : ~claimed;
     }

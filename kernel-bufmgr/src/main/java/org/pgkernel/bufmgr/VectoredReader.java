@@ -107,6 +107,7 @@ class VectoredReader {
             return done;
         }
         if (first >= 0) {
+            io.counters.hit();
             buffers[done] = first;
             return done + 1;
         }
@@ -145,6 +146,7 @@ class VectoredReader {
             }
         }
         if (resident != NONE) {
+            io.counters.hit();
             buffers[end++] = resident;
         }
         return end;

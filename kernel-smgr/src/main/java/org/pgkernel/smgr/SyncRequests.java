@@ -3,6 +3,7 @@ package org.pgkernel.smgr;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.StampedLock;
 import org.agrona.collections.Long2ObjectHashMap;
 import org.agrona.collections.LongHashSet;
@@ -67,6 +68,8 @@ public class SyncRequests {
     private final ArrayDeque<PendingUnlink> unlinks = new ArrayDeque<>();
     private long checkpointCycle;
     private final List<StorageManager> managers = new ArrayList<>(1);
+
+    private final AtomicLong syncs = new AtomicLong();
 
     /** Set once, by {@link #stop}. */
     private volatile KernelStoppedException stopped;
@@ -246,6 +249,16 @@ public class SyncRequests {
         }
     }
 
+    /** Files and directories made durable so far, immediate syncs among them. */
+    public long syncs() {
+        return syncs.get();
+    }
+
+    /** A file or directory was made durable. */
+    private void counted() {
+        syncs.incrementAndGet();
+    }
+
     /** How many syncs wait. */
     public int pending() {
         synchronized (lock) {
@@ -309,6 +322,7 @@ public class SyncRequests {
         long report = reporting.readLock();
         try (file) {
             file.sync();
+            counted();
         } catch (DiskException e) {
             throw stop("an immediate sync failed", e);
         } finally {
@@ -379,6 +393,7 @@ public class SyncRequests {
             if (file != null) {
                 try (file) {
                     file.sync();
+                    counted();
                 }
                 return true;
             }
@@ -406,6 +421,7 @@ public class SyncRequests {
         String path = dataDirectory + "/" + RelFileLocator.databasePath(spcOid, dbOid);
         try {
             disk.syncDirectory(path);
+            counted();
         } catch (DiskException e) {
             // Its files' own requests tell whether it may be gone.
             if (e.errno() != DiskException.ENOENT) {
