@@ -133,7 +133,7 @@ public final class BufferAccessReport {
                 """
                 # Buffer access, measured
 
-                Finding, pinning and reading in pages: JMH, average time of an operation with its 95 % interval, three forks of eight
+                Finding, pinning and reading in pages: JMH, average time of an operation with its 95 %% interval, three forks of eight
                 iterations each; a ratio's interval is made of both means' to the first order. %d processors, JDK %s.
 
                 Made by `java -cp benchmarks/target/benchmarks.jar org.pgkernel.benchmarks.BufferAccessReport run RESULTS`, then

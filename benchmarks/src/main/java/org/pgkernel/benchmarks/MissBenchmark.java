@@ -39,7 +39,7 @@ import org.pgkernel.smgr.SyncRequests;
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
-@Warmup(iterations = 4, time = 250, timeUnit = TimeUnit.MILLISECONDS)
+@Warmup(iterations = 3, time = 250, timeUnit = TimeUnit.MILLISECONDS)
 @Measurement(iterations = 8, time = 250, timeUnit = TimeUnit.MILLISECONDS)
 @Fork(
         value = 3,
