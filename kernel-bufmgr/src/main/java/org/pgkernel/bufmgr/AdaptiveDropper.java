@@ -1,8 +1,7 @@
 package org.pgkernel.bufmgr;
 
-import static org.pgkernel.bufmgr.BufferState.TAG_VALID;
-
 import org.pgkernel.base.BlockNumber;
+import org.pgkernel.base.BufferTag;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.smgr.SmgrRelation;
 
@@ -192,19 +191,33 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         int rel = work.forkRels[i];
         int fork = work.forkNumbers[i];
         long block = first;
+        if (limit - first == 1) { // nothing to overlap with
+            drop(work, i, BufferTag.hash(spc, db, rel, fork, (int) first), (int) first);
+            return limit;
+        }
         while (block < limit && work.left[i] > 0) {
             int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, limit - block);
             allocator.touch(spc, db, rel, fork, (int) block, batch, true, work.hashes, work.heads);
             for (int k = 0; k < batch && work.left[i] > 0; k++) {
-                work.probes++;
-                if (allocator.dropCounted(
-                        work.hashes[k], spc, db, rel, fork, (int) block++, fingerprints)) {
-                    work.left[i]--;
-                    work.gone[i]++;
-                }
+                drop(work, i, work.hashes[k], (int) block++);
             }
         }
         return block;
+    }
+
+    private void drop(DropWork work, int i, int hash, int block) {
+        work.probes++;
+        if (allocator.dropCounted(
+                hash,
+                work.forkSpcs[i],
+                work.forkDbs[i],
+                work.forkRels[i],
+                work.forkNumbers[i],
+                block,
+                fingerprints)) {
+            work.left[i]--;
+            work.gone[i]++;
+        }
     }
 
     /** Tells the count what was thrown away; so once for many pages. @return how many */
@@ -269,7 +282,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             while (count < most && (scanned = next(scanned, end, work)) < end) {
                 found[count++] = scanned++;
             }
-            allocator.touchBuffers(found, count, work.heads);
+            allocator.touchBuffers(found, count, work.hashes, work.heads);
             for (int i = 0; i < count; i++) {
                 if (dropIfVictim(found[i], work)) {
                     dropped++;
@@ -292,43 +305,43 @@ non-sealed class AdaptiveDropper implements RelationDropper {
                         from, end, work.members, work.fingerprints, work.fingerprintCount);
     }
 
+    /**
+     * Reads the tag without a lock, and takes it for no more than a hint: whoever changes a tag
+     * meanwhile puts no page of a victim there (nobody maps such pages), so one that looks like a
+     * victim's is looked at again under the locks, and one that does not is none, or is one no
+     * more.
+     */
     private boolean dropIfVictim(int buffer, DropWork work) {
-        int state = descriptors.lockHeader(buffer);
-        if ((state & TAG_VALID) != 0 && isVictim(buffer, work)) {
-            return dropLocked(buffer, state, work);
-        }
-        descriptors.unlockHeader(buffer, state);
-        return false;
-    }
-
-    private boolean dropLocked(int buffer, int state, DropWork work) {
-        int fork =
-                work.forkOf(
-                        descriptors.spc(buffer),
-                        descriptors.db(buffer),
-                        descriptors.rel(buffer),
-                        descriptors.fork(buffer));
-        assert fork >= 0 : "victim of no fork";
-        if (allocator.invalidate(buffer, state, fingerprints)) {
-            work.gone[fork]++;
-            return true;
-        }
-        return false;
-    }
-
-    /** Under the header lock. The fingerprint may be another relation's too, or late. */
-    boolean isVictim(int buffer, DropWork work) {
         int spc = descriptors.spc(buffer);
         int db = descriptors.db(buffer);
         int rel = descriptors.rel(buffer);
-        int fork = work.forkOf(spc, db, rel, descriptors.fork(buffer));
-        if (fork >= 0) {
-            return Integer.compareUnsigned(descriptors.block(buffer), work.firsts[fork]) >= 0;
+        int number = descriptors.fork(buffer);
+        int block = descriptors.block(buffer);
+        int fork = victim(spc, db, rel, number, block, work);
+        if (fork < 0) {
+            return false;
+        }
+        int hash = BufferTag.hash(spc, db, rel, number, block);
+        if (!allocator.dropCounted(buffer, hash, spc, db, rel, number, block, fingerprints)) {
+            return false;
+        }
+        work.gone[fork]++;
+        return true;
+    }
+
+    /**
+     * The fork to drop that the block is of, by its number in the work, or -1. The fingerprint that
+     * led here may be another relation's too, or late.
+     */
+    int victim(int spc, int db, int rel, int fork, int block, DropWork work) {
+        int at = work.forkOf(spc, db, rel, fork);
+        if (at >= 0) {
+            return Integer.compareUnsigned(block, work.firsts[at]) >= 0 ? at : -1;
         }
         if (!work.hasRelation(spc, db, rel)) {
             work.collisions++;
         }
-        return false;
+        return -1;
     }
 
     @Override

@@ -373,10 +373,17 @@ final class BufferAllocator {
         }
     }
 
-    /** The same for buffers that will be looked at, and thrown away most likely. */
-    void touchBuffers(int[] buffers, int count, int[] heads) {
+    /**
+     * The same for buffers that will be looked at, and thrown away most likely: then their buckets,
+     * too, will be needed.
+     */
+    void touchBuffers(int[] buffers, int count, int[] hashes, int[] heads) {
         for (int i = 0; i < count; i++) {
-            heads[i] = touch(buffers[i]);
+            hashes[i] = touch(buffers[i]);
+        }
+        for (int i = 0; i < count; i++) {
+            hashes[i] = descriptors.hash(buffers[i]);
+            heads[i] = table.headHint(hashes[i]);
         }
     }
 
@@ -431,6 +438,40 @@ final class BufferAllocator {
             forget(buffer, hash, state, counted);
             table.unlock(partition);
             replacement.free(buffer);
+            return true;
+        }
+        table.unlock(partition);
+        return invalidate(buffer, state, counted);
+    }
+
+    /**
+     * Throws the page away, unwritten, if the buffer still holds it: the same with the buffer known
+     * and no lock held, so that the partition is locked first and the header once.
+     *
+     * @param hash of the block
+     * @return false when the buffer holds another page, or none
+     */
+    boolean dropCounted(
+            int buffer,
+            int hash,
+            int spc,
+            int db,
+            int rel,
+            int fork,
+            int block,
+            Fingerprints counted) {
+        int partition = BufferTable.partition(hash);
+        table.lockExclusive(partition);
+        int state = descriptors.lockHeader(buffer);
+        if ((state & TAG_VALID) == 0 || !descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
+            descriptors.unlockHeader(buffer, state);
+            table.unlock(partition);
+            return false;
+        }
+        if (refcount(state) == 0) {
+            forget(buffer, hash, state, counted);
+            table.unlock(partition);
+            sweep.free(buffer);
             return true;
         }
         table.unlock(partition);

@@ -82,7 +82,7 @@ non-sealed class BufferLists implements ResidencyTracker {
             forks.word(entry, word);
             if (word == 0) {
                 forks.unlink(hash, entry);
-                forks.free(entry);
+                forks.free(hash, entry);
             }
         } finally {
             forks.unlock(hash);

@@ -20,6 +20,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 final class Fingerprints {
     private static final int BLOCK_BYTES = 1024;
     static final int BLOCK_BUFFERS = BLOCK_BYTES / 2;
+    private static final int PART_BYTES = 128;
+    private static final int PART_BUFFERS = PART_BYTES / 2;
     private static final long ONES = 0x0001000100010001L;
     private static final long HIGH_BITS = 0x8000800080008000L;
 
@@ -73,7 +75,9 @@ final class Fingerprints {
             }
             int blockEnd = Math.min(end, (buffer | BLOCK_BUFFERS - 1) + 1);
             while (buffer < blockEnd) {
-                if ((buffer & 3) == 0 && !mayHold(array.getLong(buffer << 1), pattern)) {
+                if ((buffer & PART_BUFFERS - 1) == 0 && !partMayHold(buffer << 1, pattern)) {
+                    buffer += PART_BUFFERS;
+                } else if ((buffer & 3) == 0 && !mayHold(array.getLong(buffer << 1), pattern)) {
                     buffer += 4;
                 } else if (get(buffer) == fingerprint) {
                     return buffer;
@@ -118,6 +122,12 @@ final class Fingerprints {
             }
         }
         return false;
+    }
+
+    /** A part of a block, so that what is in a block is found without a branch a word. */
+    private boolean partMayHold(int offset, long pattern) {
+        array.boundsCheck(offset, PART_BYTES);
+        return mayHold(array.addressOffset() + offset, PART_BYTES, pattern) != 0;
     }
 
     private static boolean mayHold(long fingerprints, long pattern) {

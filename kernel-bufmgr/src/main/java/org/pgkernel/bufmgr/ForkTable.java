@@ -9,7 +9,7 @@ import org.pgkernel.base.LockRank;
 /**
  * The relation forks that have pages in the pool, each with a word for its user: a chained hash
  * table whose entries keep their number while they live. An entry is made for a fork's first page
- * and removed with its last, so there are never more than buffers.
+ * and removed with its last, so there are never more than buffers, and one spare for each stripe.
  *
  * <pre>
  *  entry   0          8      12     16     20     24        links  0          4              16
@@ -23,6 +23,8 @@ import org.pgkernel.base.LockRank;
  * without ({@link #guess}): entries are reused, so a guess may be wrong or miss, and is confirmed
  * by the word (see {@link ResidentForks}). Unused entries are numbered densely and reused last in,
  * first out, so memory touched grows with the forks that were there at once, not with the pool.
+ * Each stripe keeps the last one to itself, beside its lock: forks of one page come and go without
+ * a compare-and-set more.
  */
 final class ForkTable {
     static final int STRIPES = 128;
@@ -32,6 +34,9 @@ final class ForkTable {
     private static final int DB = 12;
     private static final int REL = 16;
     private static final int FORK = 20;
+
+    /** Beside a stripe's lock word: its spare entry + 1, or 0. Under that lock. */
+    private static final int SPARE = 8;
 
     /**
      * Distance of two links: together with what the user keeps there, a quarter of a cache line.
@@ -51,6 +56,9 @@ final class ForkTable {
     private final UnsafeBuffer heads;
     private final LockTable locks;
 
+    /** The stripes' cache lines: the lock's word, then {@link #SPARE}. */
+    private final UnsafeBuffer stripes;
+
     /** Entries from here on were never used. */
     private final AtomicInteger highWater = new AtomicInteger();
 
@@ -60,15 +68,16 @@ final class ForkTable {
     private final AtomicLong unused = new AtomicLong();
 
     ForkTable(NativeArrays memory, int nbuffers) {
-        capacity = nbuffers;
+        capacity = nbuffers + STRIPES; // each stripe may keep one for itself
         int buckets = Math.max(STRIPES, Math.min(MOST_BUCKETS, Integer.highestOneBit(nbuffers)));
         mask = buckets - 1;
         entries = memory.reserve((long) capacity * ENTRY);
         links = memory.reserve((long) capacity << LINK_SHIFT);
         heads = memory.reserve((long) buckets * 4);
+        stripes = memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT);
         locks =
                 new LockTable(
-                        memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT),
+                        stripes,
                         PoolMemory.PARTITION_LOCK_SHIFT,
                         new WaitTable(STRIPES),
                         LockRank.FORK_STRIPE);
@@ -113,6 +122,11 @@ final class ForkTable {
         return entry;
     }
 
+    /** Without a lock. @return the first entry of the chain now, or -1 */
+    int first(int hash) {
+        return heads.getIntVolatile((hash & mask) << 2) - 1;
+    }
+
     /** Without a lock. @return an entry that looked like the fork's, or -1, which proves nothing */
     int guess(int hash, int spc, int db, int rel, int fork) {
         int entry = heads.getIntVolatile((hash & mask) << 2) - 1;
@@ -130,7 +144,7 @@ final class ForkTable {
      * left.
      */
     int insert(int hash, int spc, int db, int rel, int fork) {
-        int entry = take();
+        int entry = take(hash);
         int offset = entry * ENTRY;
         entries.putInt(offset + SPC, spc);
         entries.putInt(offset + DB, db);
@@ -160,7 +174,20 @@ final class ForkTable {
     }
 
     /** Under the stripe's lock: the entry may be used for another fork from now on. */
-    void free(int entry) {
+    void free(int hash, int entry) {
+        int spare = spare(hash);
+        int before = stripes.getInt(spare) - 1;
+        stripes.putInt(spare, entry + 1);
+        if (before >= 0) {
+            giveBack(before);
+        }
+    }
+
+    private static int spare(int hash) {
+        return ((hash & STRIPES - 1) << PoolMemory.PARTITION_LOCK_SHIFT) + SPARE;
+    }
+
+    private void giveBack(int entry) {
         for (; ; ) {
             long top = unused.get();
             links.putIntRelease(entry << LINK_SHIFT, (int) top);
@@ -170,7 +197,17 @@ final class ForkTable {
         }
     }
 
-    private int take() {
+    private int take(int hash) {
+        int spare = spare(hash);
+        int entry = stripes.getInt(spare) - 1;
+        if (entry < 0) {
+            return takeShared();
+        }
+        stripes.putInt(spare, 0);
+        return entry;
+    }
+
+    private int takeShared() {
         for (; ; ) {
             long top = unused.get();
             int entry = (int) top - 1;

@@ -146,7 +146,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
                 } else if (forks.compareAndSetWord(entry, word, generation(word) + 1 << 32)) {
                     forks.unlink(hash, entry);
                     leaveDatabase(entry, hash, db);
-                    forks.free(entry);
+                    forks.free(hash, entry);
                     return;
                 }
             }
@@ -201,7 +201,7 @@ non-sealed class ResidentForks implements ResidencyTracker {
         if (forks.isEmpty(hash)) {
             return 0;
         }
-        int entry = forks.guess(hash, spc, db, rel, fork);
+        int entry = forks.first(hash); // chains are hardly ever longer
         if (entry >= 0) {
             long word = forks.word(entry);
             if (pages(word) != 0 && forks.isOf(entry, spc, db, rel, fork)) {

@@ -388,8 +388,9 @@ class DropMutantsTest {
         }
 
         @Override
-        boolean isVictim(int buffer, DropWork work) {
-            return mutant == Mutant.COLLISION_NOT_HANDLED || super.isVictim(buffer, work);
+        int victim(int spc, int db, int rel, int fork, int block, DropWork work) {
+            int at = super.victim(spc, db, rel, fork, block, work);
+            return at < 0 && mutant == Mutant.COLLISION_NOT_HANDLED ? 0 : at;
         }
 
         @Override
