@@ -117,8 +117,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         int relations = 0;
         for (int i = 0; i < work.forks; i++) {
             probes += expectedProbes(work, i);
-            pages += work.left[i];
-            if (i == 0 || work.forkRels[i] != work.forkRels[i - 1]) {
+            pages += work.left(i);
+            if (i == 0 || work.forkRel(i) != work.forkRel(i - 1)) {
                 relations++;
             }
         }
@@ -145,9 +145,9 @@ non-sealed class AdaptiveDropper implements RelationDropper {
      * Pages spread evenly over a fork that is dropped whole are all found a little before its end.
      */
     private static long expectedProbes(DropWork work, int i) {
-        long blocks = BlockNumber.toLong(work.ends[i]) - BlockNumber.toLong(work.firsts[i]);
-        return work.firsts[i] == 0 && blocks > work.left[i]
-                ? blocks - blocks / (work.left[i] + 1L)
+        long blocks = BlockNumber.toLong(work.end(i)) - BlockNumber.toLong(work.first(i));
+        return work.first(i) == 0 && blocks > work.left(i)
+                ? blocks - blocks / (work.left(i) + 1L)
                 : blocks;
     }
 
@@ -162,8 +162,8 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         int dropped = 0;
         int kept = 0;
         for (int i = 0; i < work.forks; i++) {
-            long first = BlockNumber.toLong(work.firsts[i]);
-            long end = BlockNumber.toLong(work.ends[i]);
+            long first = BlockNumber.toLong(work.first(i));
+            long end = BlockNumber.toLong(work.end(i));
             long limit = most < end - first ? first + most : end;
             long next;
             try {
@@ -171,7 +171,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             } finally {
                 dropped += discount(work, i);
             }
-            if (next < end && work.left[i] == 0) {
+            if (next < end && work.left(i) == 0) {
                 work.stop = DropStopReason.COUNT_REACHED;
             }
             if (!isDone(work, i, next == end)) {
@@ -186,19 +186,20 @@ non-sealed class AdaptiveDropper implements RelationDropper {
      * @return the block after the last one looked up
      */
     private long lookUp(DropWork work, int i, long first, long limit) {
-        int spc = work.forkSpcs[i];
-        int db = work.forkDbs[i];
-        int rel = work.forkRels[i];
-        int fork = work.forkNumbers[i];
+        int spc = work.forkSpc(i);
+        int db = work.forkDb(i);
+        int rel = work.forkRel(i);
+        int fork = work.forkNumber(i);
         long block = first;
         if (limit - first == 1) { // nothing to overlap with
             drop(work, i, BufferTag.hash(spc, db, rel, fork, (int) first), (int) first);
             return limit;
         }
-        while (block < limit && work.left[i] > 0) {
+        while (block < limit && work.left(i) > 0) {
             int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, limit - block);
-            allocator.touch(spc, db, rel, fork, (int) block, batch, true, work.hashes, work.heads);
-            for (int k = 0; k < batch && work.left[i] > 0; k++) {
+            allocator.touch(
+                    spc, db, rel, fork, (int) block, batch, work.hashes, work.heads, fingerprints);
+            for (int k = 0; k < batch && work.left(i) > 0; k++) {
                 drop(work, i, work.hashes[k], (int) block++);
             }
         }
@@ -209,28 +210,26 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         work.probes++;
         if (allocator.dropCounted(
                 hash,
-                work.forkSpcs[i],
-                work.forkDbs[i],
-                work.forkRels[i],
-                work.forkNumbers[i],
+                work.forkSpc(i),
+                work.forkDb(i),
+                work.forkRel(i),
+                work.forkNumber(i),
                 block,
                 fingerprints)) {
-            work.left[i]--;
-            work.gone[i]++;
+            work.found(i);
         }
     }
 
     /** Tells the count what was thrown away; so once for many pages. @return how many */
     private int discount(DropWork work, int i) {
-        int gone = work.gone[i];
+        int gone = work.takeGone(i);
         if (gone != 0) {
-            work.gone[i] = 0;
             resident.dropped(
-                    work.forkHashes[i],
-                    work.forkSpcs[i],
-                    work.forkDbs[i],
-                    work.forkRels[i],
-                    work.forkNumbers[i],
+                    work.forkHash(i),
+                    work.forkSpc(i),
+                    work.forkDb(i),
+                    work.forkRel(i),
+                    work.forkNumber(i),
                     gone);
         }
         return gone;
@@ -241,12 +240,12 @@ non-sealed class AdaptiveDropper implements RelationDropper {
      * whatever is left below.
      */
     private boolean isDone(DropWork work, int i, boolean covered) {
-        if (work.left[i] == 0 || covered && work.firsts[i] != 0) {
+        if (work.left(i) == 0 || covered && work.first(i) != 0) {
             return true;
         }
         long now =
                 resident.residents(
-                        work.forkSpcs[i], work.forkDbs[i], work.forkRels[i], work.forkNumbers[i]);
+                        work.forkSpc(i), work.forkDb(i), work.forkRel(i), work.forkNumber(i));
         return now == 0;
     }
 
@@ -257,7 +256,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         work.prepareScan(fingerprints);
         long left = 0;
         for (int i = 0; i < work.forks; i++) {
-            left += work.left[i];
+            left += work.left(i);
         }
         try {
             return scan(work, left);
@@ -282,7 +281,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             while (count < most && (scanned = next(scanned, end, work)) < end) {
                 found[count++] = scanned++;
             }
-            allocator.touchBuffers(found, count, work.hashes, work.heads);
+            allocator.touchBuffers(found, count, work.hashes, work.heads, fingerprints);
             for (int i = 0; i < count; i++) {
                 if (dropIfVictim(found[i], work)) {
                     dropped++;
@@ -325,7 +324,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         if (!allocator.dropCounted(buffer, hash, spc, db, rel, number, block, fingerprints)) {
             return false;
         }
-        work.gone[fork]++;
+        work.met(fork);
         return true;
     }
 
@@ -336,7 +335,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     int victim(int spc, int db, int rel, int fork, int block, DropWork work) {
         int at = work.forkOf(spc, db, rel, fork);
         if (at >= 0) {
-            return Integer.compareUnsigned(block, work.firsts[at]) >= 0 ? at : -1;
+            return Integer.compareUnsigned(block, work.first(at)) >= 0 ? at : -1;
         }
         if (!work.hasRelation(spc, db, rel)) {
             work.collisions++;
@@ -358,13 +357,13 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         }
         for (int i = 0; i < work.forks; i++) {
             probes += expectedProbes(work, i);
-            pages += work.left[i];
+            pages += work.left(i);
             text.append(i == 0 ? ": " : ", ")
-                    .append(Place.fork(work.forkNumbers[i]))
+                    .append(Place.fork(work.forkNumber(i)))
                     .append(" fork ")
-                    .append(work.left[i])
+                    .append(work.left(i))
                     .append(" resident below block ")
-                    .append(BlockNumber.toString(work.ends[i]));
+                    .append(BlockNumber.toString(work.end(i)));
         }
         long scanNanos = costs.scan(replacement.highWater(), 1, pages);
         return text.append("; about ")

@@ -346,11 +346,12 @@ final class BufferAllocator {
     static final int TOUCHED_AT_ONCE = 16;
 
     /**
-     * Fetches what the next {@code count} probes will need into the cache, without locks, so that
-     * their misses overlap. Decides nothing.
+     * Fetches what the next {@code count} probes, and drops of what they find, will need into the cache, without locks, so that
+     * their misses overlap: a compare-and-set waits for every store before it. Decides nothing.
      *
-     * @param drop what is found will be thrown away most likely
      * @param hashes gets the blocks' hashes
+     * @param heads scratch
+     * @param counted null when what is found will only be looked at
      */
     void touch(
             int spc,
@@ -359,44 +360,64 @@ final class BufferAllocator {
             int fork,
             int block,
             int count,
-            boolean drop,
             int[] hashes,
-            int[] heads) {
+            int[] heads,
+            Fingerprints counted) {
         for (int i = 0; i < count; i++) {
             hashes[i] = BufferTag.hash(spc, db, rel, fork, block + i);
             heads[i] = table.headHint(hashes[i]);
         }
+        int read = 0;
         for (int i = 0; i < count; i++) {
             if (heads[i] >= 0) {
-                heads[i] = drop ? touch(heads[i]) : touchTag(heads[i]);
+                read += counted != null ? touch(heads[i], counted) : touchTag(heads[i]);
             }
         }
+        for (int i = 0; i < count; i++) {
+            int head = heads[i];
+            if (head >= 0
+                    && (descriptors.block(head) != block + i || descriptors.rel(head) != rel)) {
+                int second = table.nextHint(head);
+                if (second >= 0) {
+                    read += counted != null ? touch(second, counted) : touchTag(second);
+                }
+            }
+        }
+        heads[0] = read; // kept, so that the reads are made
     }
 
     /**
      * The same for buffers that will be looked at, and thrown away most likely: then their buckets,
      * too, will be needed.
      */
-    void touchBuffers(int[] buffers, int count, int[] hashes, int[] heads) {
+    void touchBuffers(int[] buffers, int count, int[] hashes, int[] heads, Fingerprints counted) {
+        int read = 0;
         for (int i = 0; i < count; i++) {
-            hashes[i] = touch(buffers[i]);
+            read += touch(buffers[i], counted);
         }
         for (int i = 0; i < count; i++) {
             hashes[i] = descriptors.hash(buffers[i]);
             heads[i] = table.headHint(hashes[i]);
         }
+        for (int i = 0; i < count; i++) { // the way to the buffer in its chain
+            if (heads[i] >= 0 && heads[i] != buffers[i]) {
+                read += table.link(heads[i]);
+            }
+        }
+        hashes[0] = read;
     }
 
-    /**
-     * @return something made of all that was read, for the caller to keep, so that the reads are
-     *     made
-     */
-    private int touch(int buffer) {
-        return touchTag(buffer) + replacement.link(buffer);
-    }
-
+    /** A tag may lie in two cache lines. @return something made of all that was read */
     private int touchTag(int buffer) {
-        return descriptors.rel(buffer) + descriptors.state(buffer) + table.link(buffer);
+        return descriptors.spc(buffer)
+                + descriptors.block(buffer)
+                + descriptors.state(buffer)
+                + table.link(buffer);
+    }
+
+    /** The same, and what a drop needs besides. */
+    private int touch(int buffer, Fingerprints counted) {
+        return touchTag(buffer) + replacement.link(buffer) + counted.get(buffer);
     }
 
     /**

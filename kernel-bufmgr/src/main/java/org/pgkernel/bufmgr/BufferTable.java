@@ -117,6 +117,11 @@ class BufferTable {
         return Math.max(-1, heads.getInt((hash & mask) << 2) - FIRST);
     }
 
+    /** The buffer after this one in its chain, or -1: read without a lock, so perhaps wrong. */
+    int nextHint(int buffer) {
+        return Math.max(-1, next.getInt(buffer << 2) - FIRST);
+    }
+
     /** The buffer's link, only to bring it into the cache. */
     int link(int buffer) {
         return next.getInt(buffer << 2);

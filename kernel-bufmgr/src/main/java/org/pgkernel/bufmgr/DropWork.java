@@ -29,21 +29,18 @@ final class DropWork {
 
     /**
      * Forks that have pages in the pool (ADAPTIVE): where, from which block on, up to which, and
-     * how many pages are left at most.
+     * how many pages are left at most, and how many were thrown away that the fork's count still
+     * has.
      */
     int forks;
 
-    int[] forkHashes = new int[64];
-    int[] forkSpcs = new int[64];
-    int[] forkDbs = new int[64];
-    int[] forkRels = new int[64];
-    int[] forkNumbers = new int[64];
-    int[] firsts = new int[64];
-    int[] ends = new int[64];
-    int[] left = new int[64];
+    /**
+     * {@link #FIELDS} ints a fork, together in one cache line: a drop of one page pays for each
+     * line it touches.
+     */
+    private int[] forkFields = new int[64 * FIELDS];
 
-    /** Pages thrown away that the fork's count still has (ADAPTIVE). */
-    int[] gone = new int[64];
+    private static final int FIELDS = 9;
 
     private long[] forkOrder = new long[64];
 
@@ -134,32 +131,75 @@ final class DropWork {
     }
 
     void addFork(int hash, int spc, int db, int rel, int fork, int first, int end, int pages) {
-        if (forks == forkRels.length) {
+        if (forks == forkOrder.length) {
             growForks();
         }
-        forkHashes[forks] = hash;
-        forkSpcs[forks] = spc;
-        forkDbs[forks] = db;
-        forkRels[forks] = rel;
-        forkNumbers[forks] = fork;
-        firsts[forks] = first;
-        ends[forks] = end;
-        left[forks] = pages;
-        gone[forks] = 0;
+        int at = forks * FIELDS;
+        forkFields[at] = hash;
+        forkFields[at + 1] = spc;
+        forkFields[at + 2] = db;
+        forkFields[at + 3] = rel;
+        forkFields[at + 4] = fork;
+        forkFields[at + 5] = first;
+        forkFields[at + 6] = end;
+        forkFields[at + 7] = pages;
+        forkFields[at + 8] = 0;
         forks++;
+    }
+
+    int forkHash(int i) {
+        return forkFields[i * FIELDS];
+    }
+
+    int forkSpc(int i) {
+        return forkFields[i * FIELDS + 1];
+    }
+
+    int forkDb(int i) {
+        return forkFields[i * FIELDS + 2];
+    }
+
+    int forkRel(int i) {
+        return forkFields[i * FIELDS + 3];
+    }
+
+    int forkNumber(int i) {
+        return forkFields[i * FIELDS + 4];
+    }
+
+    int first(int i) {
+        return forkFields[i * FIELDS + 5];
+    }
+
+    int end(int i) {
+        return forkFields[i * FIELDS + 6];
+    }
+
+    int left(int i) {
+        return forkFields[i * FIELDS + 7];
+    }
+
+    /** One page of the fork was found by its block and thrown away. */
+    void found(int i) {
+        forkFields[i * FIELDS + 7]--;
+        forkFields[i * FIELDS + 8]++;
+    }
+
+    /** One page of the fork was found by a scan and thrown away. */
+    void met(int i) {
+        forkFields[i * FIELDS + 8]++;
+    }
+
+    /** Pages thrown away since this was asked last. */
+    int takeGone(int i) {
+        int gone = forkFields[i * FIELDS + 8];
+        forkFields[i * FIELDS + 8] = 0;
+        return gone;
     }
 
     private void growForks() {
         int length = forks * 2;
-        forkHashes = Arrays.copyOf(forkHashes, length);
-        forkSpcs = Arrays.copyOf(forkSpcs, length);
-        forkDbs = Arrays.copyOf(forkDbs, length);
-        forkRels = Arrays.copyOf(forkRels, length);
-        forkNumbers = Arrays.copyOf(forkNumbers, length);
-        firsts = Arrays.copyOf(firsts, length);
-        ends = Arrays.copyOf(ends, length);
-        left = Arrays.copyOf(left, length);
-        gone = Arrays.copyOf(gone, length);
+        forkFields = Arrays.copyOf(forkFields, length * FIELDS);
         forkOrder = new long[length];
         fingerprints = new int[length];
     }
@@ -169,15 +209,7 @@ final class DropWork {
      * out so.
      */
     void moveFork(int from, int to) {
-        forkHashes[to] = forkHashes[from];
-        forkSpcs[to] = forkSpcs[from];
-        forkDbs[to] = forkDbs[from];
-        forkRels[to] = forkRels[from];
-        forkNumbers[to] = forkNumbers[from];
-        firsts[to] = firsts[from];
-        ends[to] = ends[from];
-        left[to] = left[from];
-        gone[to] = gone[from];
+        System.arraycopy(forkFields, from * FIELDS, forkFields, to * FIELDS, FIELDS);
     }
 
     /** Collects the forks' relations' fingerprints and makes {@link #forkOf} ready. */
@@ -185,12 +217,12 @@ final class DropWork {
         Arrays.fill(members, 0);
         fingerprintCount = 0;
         for (int i = 0; i < forks; i++) {
-            int fingerprint = of.of(forkSpcs[i], forkDbs[i], forkRels[i]);
+            int fingerprint = of.of(forkSpc(i), forkDb(i), forkRel(i));
             if ((members[fingerprint >>> 6] >>> fingerprint & 1) == 0) {
                 members[fingerprint >>> 6] |= 1L << fingerprint;
                 fingerprints[fingerprintCount++] = fingerprint;
             }
-            forkOrder[i] = (long) forkRels[i] << 32 | i;
+            forkOrder[i] = (long) forkRel(i) << 32 | i;
         }
         if (forks > BSEARCH_THRESHOLD) {
             Arrays.sort(forkOrder, 0, forks);
@@ -201,13 +233,13 @@ final class DropWork {
     int forkOf(int spc, int db, int rel, int fork) {
         for (int i = firstOf(rel); i < forks; i++) {
             int at = (int) forkOrder[i];
-            if (forkRels[at] == rel
-                    && forkNumbers[at] == fork
-                    && forkDbs[at] == db
-                    && forkSpcs[at] == spc) {
+            if (forkRel(at) == rel
+                    && forkNumber(at) == fork
+                    && forkDb(at) == db
+                    && forkSpc(at) == spc) {
                 return at;
             }
-            if (forks > BSEARCH_THRESHOLD && forkRels[at] != rel) {
+            if (forks > BSEARCH_THRESHOLD && forkRel(at) != rel) {
                 return -1;
             }
         }
@@ -218,10 +250,10 @@ final class DropWork {
     boolean hasRelation(int spc, int db, int rel) {
         for (int i = firstOf(rel); i < forks; i++) {
             int at = (int) forkOrder[i];
-            if (forkRels[at] == rel && forkDbs[at] == db && forkSpcs[at] == spc) {
+            if (forkRel(at) == rel && forkDb(at) == db && forkSpc(at) == spc) {
                 return true;
             }
-            if (forks > BSEARCH_THRESHOLD && forkRels[at] != rel) {
+            if (forks > BSEARCH_THRESHOLD && forkRel(at) != rel) {
                 return false;
             }
         }

@@ -220,9 +220,9 @@ final class PoolInspection {
         Set<String> listed = new HashSet<>();
         for (int i = 0; i < work.forks; i++) {
             String fork =
-                    new RelFileLocator(work.forkSpcs[i], work.forkDbs[i], work.forkRels[i])
+                    new RelFileLocator(work.forkSpc(i), work.forkDb(i), work.forkRel(i))
                             + "/"
-                            + work.forkNumbers[i];
+                            + work.forkNumber(i);
             require(listed.add(fork), "BUF-12", "fork twice in its database's list", -1);
         }
         return listed;

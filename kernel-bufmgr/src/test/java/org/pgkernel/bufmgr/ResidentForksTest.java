@@ -70,10 +70,10 @@ class ResidentForksTest {
             forks.addDatabase(db, work);
             assertEquals(db < 100 ? 4 : 3, work.forks);
             for (int i = 0; i < work.forks; i++) {
-                assertEquals(db, work.forkDbs[i]);
-                assertEquals(db, work.forkRels[i] % 300);
-                assertEquals(work.forkRels[i] % 4, work.forkNumbers[i]);
-                assertEquals(1, work.left[i]);
+                assertEquals(db, work.forkDb(i));
+                assertEquals(db, work.forkRel(i) % 300);
+                assertEquals(work.forkRel(i) % 4, work.forkNumber(i));
+                assertEquals(1, work.left(i));
             }
         }
         forks.release();
