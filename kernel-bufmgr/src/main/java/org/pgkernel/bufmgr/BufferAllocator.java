@@ -492,7 +492,7 @@ final class BufferAllocator {
         if (refcount(state) == 0) {
             forget(buffer, hash, state, counted);
             table.unlock(partition);
-            sweep.free(buffer);
+            replacement.free(buffer);
             return true;
         }
         table.unlock(partition);

@@ -128,8 +128,8 @@ class RelationFlusher {
         long probes = 0;
         long pages = 0;
         for (int i = 0; i < victims.forks; i++) {
-            probes += BlockNumber.toLong(victims.ends[i]);
-            pages += victims.left[i];
+            probes += BlockNumber.toLong(victims.end(i));
+            pages += victims.left(i);
         }
         long lookups = costs.lookups(probes);
         if (lookups <= costs.estimate(groups)) {
@@ -189,11 +189,11 @@ class RelationFlusher {
     private void lookUp(FlushWork work) {
         DropWork victims = work.victims;
         for (int i = 0; i < victims.forks; i++) {
-            int spc = victims.forkSpcs[i];
-            int db = victims.forkDbs[i];
-            int rel = victims.forkRels[i];
-            int fork = victims.forkNumbers[i];
-            long end = BlockNumber.toLong(victims.ends[i]);
+            int spc = victims.forkSpc(i);
+            int db = victims.forkDb(i);
+            int rel = victims.forkRel(i);
+            int fork = victims.forkNumber(i);
+            long end = BlockNumber.toLong(victims.end(i));
             long block = 0;
             while (block < end) {
                 int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, end - block);
@@ -204,9 +204,9 @@ class RelationFlusher {
                         fork,
                         (int) block,
                         batch,
-                        false,
                         victims.hashes,
-                        victims.heads);
+                        victims.heads,
+                        null);
                 for (int k = 0; k < batch; k++) {
                     int buffer =
                             allocator.probe(victims.hashes[k], spc, db, rel, fork, (int) block++);
