@@ -346,8 +346,9 @@ final class BufferAllocator {
     static final int TOUCHED_AT_ONCE = 16;
 
     /**
-     * Fetches what the next {@code count} probes, and drops of what they find, will need into the cache, without locks, so that
-     * their misses overlap: a compare-and-set waits for every store before it. Decides nothing.
+     * Fetches what the next {@code count} probes, and drops of what they find, will need into the
+     * cache, without locks, so that their misses overlap: a compare-and-set waits for every store
+     * before it. Decides nothing.
      *
      * @param hashes gets the blocks' hashes
      * @param heads scratch
