@@ -19,6 +19,11 @@ import java.lang.invoke.VarHandle;
  * once and keeps. A call returns what the system returns, or, when the system reports failure,
  * {@code -errno}: callers need no second look-up.
  *
+ * <p>To catch errno the linker makes a slice of that segment, 40 bytes that the compiler gets rid
+ * of only where it goes deep enough into the call. So transfers, which must never make garbage, are
+ * called without it, and once more with it when they fail: reading or writing the same bytes again
+ * does no harm, and if it succeeds now, it has succeeded.
+ *
  * <p>The constants are Linux's and the same on x86-64 and aarch64 (which is why O_DIRECTORY, whose
  * value differs, is not used).
  */
@@ -69,14 +74,20 @@ final class LibC {
             handle(
                     "pread",
                     FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    private static final MethodHandle PREAD_ONLY = transfer("pread");
     private static final MethodHandle PREADV =
             handle(
+                    "preadv",
+                    FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+    private static final MethodHandle PREADV_ONLY =
+            withoutErrno(
                     "preadv",
                     FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
     private static final MethodHandle PWRITE =
             handle(
                     "pwrite",
                     FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    private static final MethodHandle PWRITE_ONLY = transfer("pwrite");
     private static final MethodHandle LSEEK =
             handle("lseek", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT));
     private static final MethodHandle FTRUNCATE =
@@ -124,6 +135,15 @@ final class LibC {
         return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), type, options);
     }
 
+    private static MethodHandle transfer(String name) {
+        return withoutErrno(
+                name, FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    }
+
+    private static MethodHandle withoutErrno(String name, FunctionDescriptor type) {
+        return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), type);
+    }
+
     static int open(MemorySegment path, int flags, int mode) {
         MemorySegment state = STATE.get();
         int result;
@@ -149,6 +169,16 @@ final class LibC {
     }
 
     static long pread(int fd, long address, long length, long offset) {
+        long result;
+        try {
+            result = (long) PREAD_ONLY.invokeExact(fd, address, length, offset);
+        } catch (Throwable t) {
+            throw broken(t);
+        }
+        return result >= 0 ? result : preadForErrno(fd, address, length, offset);
+    }
+
+    private static long preadForErrno(int fd, long address, long length, long offset) {
         MemorySegment state = STATE.get();
         long result;
         do {
@@ -173,11 +203,22 @@ final class LibC {
             vectors.set(JAVA_LONG, (long) i * VECTOR_BYTES, addresses[first + i] + skip);
             vectors.set(JAVA_LONG, (long) i * VECTOR_BYTES + Long.BYTES, length - skip);
         }
+        long address = vectors.address();
+        long result;
+        try {
+            result = (long) PREADV_ONLY.invokeExact(fd, address, count, offset);
+        } catch (Throwable t) {
+            throw broken(t);
+        }
+        return result >= 0 ? result : preadvForErrno(fd, address, count, offset);
+    }
+
+    private static long preadvForErrno(int fd, long vectors, int count, long offset) {
         MemorySegment state = STATE.get();
         long result;
         do {
             try {
-                result = (long) PREADV.invokeExact(state, fd, vectors.address(), count, offset);
+                result = (long) PREADV.invokeExact(state, fd, vectors, count, offset);
             } catch (Throwable t) {
                 throw broken(t);
             }
@@ -186,6 +227,16 @@ final class LibC {
     }
 
     static long pwrite(int fd, long address, long length, long offset) {
+        long result;
+        try {
+            result = (long) PWRITE_ONLY.invokeExact(fd, address, length, offset);
+        } catch (Throwable t) {
+            throw broken(t);
+        }
+        return result >= 0 ? result : pwriteForErrno(fd, address, length, offset);
+    }
+
+    private static long pwriteForErrno(int fd, long address, long length, long offset) {
         MemorySegment state = STATE.get();
         long result;
         do {
