@@ -24,6 +24,9 @@ final class HookedDisk extends ForwardingDisk {
     volatile LengthHook onWriteback = (path, offset, length) -> {};
     volatile Hook beforeSync = (path, offset) -> {};
 
+    /** Called for each file that was opened, by whatever call. */
+    volatile Hook afterOpen = (path, offset) -> {};
+
     /** Called for each block, also of a read of several. */
     volatile Hook beforeRead = (path, offset) -> {};
 
@@ -41,6 +44,7 @@ final class HookedDisk extends ForwardingDisk {
 
     @Override
     protected DiskFile opened(DiskFile file) {
+        afterOpen.before(file.path(), 0);
         return new HookedFile(file);
     }
 
