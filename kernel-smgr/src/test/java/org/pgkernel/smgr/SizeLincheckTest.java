@@ -2,7 +2,10 @@ package org.pgkernel.smgr;
 
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.util.List;
 import java.util.function.Supplier;
+import org.jetbrains.kotlinx.lincheck.Actor;
+import org.jetbrains.kotlinx.lincheck.execution.ExecutionScenario;
 import org.jetbrains.lincheck.LincheckAssertionError;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
@@ -134,7 +137,7 @@ class SizeLincheckTest {
         }
     }
 
-    /** The same with two operations only, so that the search goes deep. */
+    /** The same with two operations only, for a scenario that is searched deep. */
     @Param(name = "block", gen = IntGen.class, conf = "3:4")
     public static class WritesPastTheEnd extends Sizes {
         public WritesPastTheEnd() {
@@ -164,21 +167,39 @@ class SizeLincheckTest {
         }
     }
 
-    private static void modelCheck(Class<?> sizes, int iterations, int invocations) {
-        new ModelCheckingOptions()
+    /** Two threads ask the size and write past the end, then the size is asked again. */
+    private static ExecutionScenario writePastTheEndBesideAQuestion() {
+        return new ExecutionScenario(
+                List.of(),
+                List.of(List.of(actor("size")), List.of(actor("write", 3), actor("write", 4))),
+                List.of(actor("size")),
+                null);
+    }
+
+    private static Actor actor(String operation, Object... arguments) {
+        Class<?>[] types = arguments.length == 0 ? new Class<?>[0] : new Class<?>[] {int.class};
+        try {
+            return new Actor(
+                    WritesPastTheEnd.class.getMethod(operation, types), List.of(arguments));
+        } catch (NoSuchMethodException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static ModelCheckingOptions modelChecking(int iterations, int invocations) {
+        return new ModelCheckingOptions()
                 .iterations(iterations)
                 .invocationsPerIteration(invocations)
                 .threads(2)
                 .actorsBefore(0)
                 .actorsPerThread(2)
-                .actorsAfter(1)
-                .check(sizes);
+                .actorsAfter(1);
     }
 
     private static void stress(Class<?> sizes) {
         new StressOptions()
-                .iterations(10)
-                .invocationsPerIteration(500)
+                .iterations(5)
+                .invocationsPerIteration(200)
                 .threads(3)
                 .actorsPerThread(3)
                 .check(sizes);
@@ -186,19 +207,21 @@ class SizeLincheckTest {
 
     @Test
     void sizesOnAPrimaryAreLinearizable() {
-        modelCheck(Primary.class, 20, 200);
+        modelChecking(6, 100).check(Primary.class);
         stress(Primary.class);
     }
 
     @Test
     void sizesInRedoAreLinearizable() {
-        modelCheck(Redo.class, 20, 200);
+        modelChecking(6, 100).check(Redo.class);
         stress(Redo.class);
     }
 
     @Test
     void aWritePastTheEndIsNeverForgotten() {
-        modelCheck(WritesPastTheEnd.class, 5, 1500);
+        modelChecking(0, 600)
+                .addCustomScenario(writePastTheEndBesideAQuestion())
+                .check(WritesPastTheEnd.class);
     }
 
     /** The search is deep enough to find what was wrong once. */
@@ -206,6 +229,9 @@ class SizeLincheckTest {
     void aForgottenWritePastTheEndIsFound() {
         assertThrows(
                 LincheckAssertionError.class,
-                () -> modelCheck(ForgottenWritesPastTheEnd.class, 10, 1500));
+                () ->
+                        modelChecking(0, 600)
+                                .addCustomScenario(writePastTheEndBesideAQuestion())
+                                .check(ForgottenWritesPastTheEnd.class));
     }
 }

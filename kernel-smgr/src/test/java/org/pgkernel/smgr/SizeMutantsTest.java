@@ -64,7 +64,7 @@ class SizeMutantsTest {
     @ParameterizedTest
     @EnumSource(Setting.class)
     void sizesWithoutAFaultAreNot(Setting setting) throws InterruptedException {
-        for (int seed = 0; seed < RUNS / 4; seed++) {
+        for (int seed = 0; seed < RUNS / 16; seed++) {
             try {
                 new SizeRun(setting, RememberedSize::new).run(random(seed));
             } catch (AssertionError e) {
