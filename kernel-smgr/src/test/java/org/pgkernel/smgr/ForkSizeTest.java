@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -19,11 +23,6 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.testkit.FaultyDisk;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-
 /** When a remembered size is there, and when it is proof. */
 class ForkSizeTest {
     private static final ForkNumber[] FORKS = {
@@ -35,7 +34,7 @@ class ForkSizeTest {
     @Test
     @DisplayName(
             "C04 in redo a size is unknown until it was asked, fork by fork, and accurate from then"
-                + " on")
+                    + " on")
     void c04SizesInRedo() throws IOException {
         try (Fixture f = new Fixture(directory, SizePolicy.RECOVERY_ONLY)) {
             Files.write(f.file("100"), new byte[3 * Fixture.PAGE]);
@@ -80,7 +79,7 @@ class ForkSizeTest {
     @Test
     @DisplayName(
             "C04 outside recovery a remembered size is never proof under RECOVERY_ONLY, always"
-                + " under SHARED")
+                    + " under SHARED")
     void c04SizesOutsideRecovery() {
         for (SizePolicy policy : SizePolicy.values()) {
             try (Fixture f = new Fixture(directory.resolve(policy.name()), policy)) {
@@ -176,7 +175,7 @@ class ForkSizeTest {
     @EnumSource(SizePolicy.class)
     @DisplayName(
             "C09 an extension that fails half-way counts whole blocks only, and the next one"
-                + " overwrites the fragment")
+                    + " overwrites the fragment")
     void c09PartialLastBlock(SizePolicy policy) throws IOException {
         FaultyDisk disk = new FaultyDisk(new PosixDisk());
         try (Fixture f = new Fixture(directory, policy, disk, 100)) {

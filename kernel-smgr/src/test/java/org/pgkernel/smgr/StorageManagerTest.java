@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -16,10 +19,6 @@ import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.testkit.FaultyDisk;
 import org.pgkernel.testkit.FaultyDisk.Call;
-
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 
 /** Handles, directories, and the bound on open files. */
 class StorageManagerTest {

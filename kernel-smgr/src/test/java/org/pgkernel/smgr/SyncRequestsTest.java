@@ -5,6 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -16,12 +21,6 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.testkit.FaultyDisk;
 import org.pgkernel.testkit.FaultyDisk.Call;
-
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 
 /** What a checkpoint makes durable, what it passes over, and what stops the kernel. */
 class SyncRequestsTest {
@@ -47,7 +46,7 @@ class SyncRequestsTest {
     @Test
     @DisplayName(
             "C07 run 1: segments truncated away before the sync phase are synced by name, empty as"
-                + " they are")
+                    + " they are")
     void c07TruncatedAway() {
         SmgrRelation relation = f.filled(100, 20);
         relation.truncate(Fixture.MAIN, 4);
@@ -69,7 +68,7 @@ class SyncRequestsTest {
     @Test
     @DisplayName(
             "C07 run 2: a cancellation that comes after the sync loop reached the relation is found"
-                + " by looking again")
+                    + " by looking again")
     void c07DroppedInTheMiddle() {
         SmgrRelation relation = f.filled(100, 20);
         f.filled(101, 1);
@@ -275,7 +274,7 @@ class SyncRequestsTest {
     @Test
     @DisplayName(
             "A drop in redo costs one unlink for each fork that may exist and one for each fork's"
-                + " next segment, nothing else")
+                    + " next segment, nothing else")
     void dropIsLean() {
         f.manager.inRecovery(true);
         SmgrRelation relation = f.relation(100);
