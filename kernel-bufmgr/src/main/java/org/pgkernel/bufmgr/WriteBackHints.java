@@ -1,6 +1,7 @@
 package org.pgkernel.bufmgr;
 
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.error.DiskException;
 import org.pgkernel.smgr.StorageManager;
 
 /**
@@ -58,8 +59,18 @@ final class WriteBackHints {
         }
     }
 
-    /** Tells what is collected. */
+    /** Tells what is collected, or as much of it as can be told; nothing is kept. */
     void issue() {
+        try {
+            tell();
+        } catch (DiskException e) {
+            // A file that cannot be opened now: whoever has to sync it will say so.
+        } finally {
+            count = 0;
+        }
+    }
+
+    private void tell() {
         sort();
         int i = 0;
         while (i < count) {
@@ -80,7 +91,6 @@ final class WriteBackHints {
             smgr.open(spcs[first], dbs[first], rels[first])
                     .startWriteback(ForkNumber.of(forks[first]), blocks[first], pages);
         }
-        count = 0;
     }
 
     private boolean isSameFork(int a, int b) {
