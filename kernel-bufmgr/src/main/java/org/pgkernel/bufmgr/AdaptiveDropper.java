@@ -235,6 +235,13 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         return gone;
     }
 
+    /** Tells the counts of the forks that a scan has met. */
+    private void tell(DropWork work) {
+        while (work.untold > 0) {
+            discount(work, work.untoldForks[--work.untold]);
+        }
+    }
+
     /**
      * What is left may have been evicted meanwhile. A truncation's pages end where the fork's did,
      * whatever is left below.
@@ -261,9 +268,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         try {
             return scan(work, left);
         } finally {
-            for (int i = 0; i < work.forks; i++) {
-                discount(work, i);
-            }
+            tell(work);
         }
     }
 
@@ -324,7 +329,9 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         if (!allocator.dropCounted(buffer, hash, spc, db, rel, number, block, fingerprints)) {
             return false;
         }
-        work.met(fork);
+        if (work.met(fork)) {
+            tell(work);
+        }
         return true;
     }
 

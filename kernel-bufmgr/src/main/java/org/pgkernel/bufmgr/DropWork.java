@@ -44,6 +44,14 @@ final class DropWork {
 
     private long[] forkOrder = new long[64];
 
+    /** How many forks a drop may have met by a scan without having told their counts. */
+    static final int MOST_UNTOLD = 16;
+
+    /** These forks, by their numbers here. Any number of pages of each. */
+    final int[] untoldForks = new int[MOST_UNTOLD];
+
+    int untold;
+
     /** The forks' relations' fingerprints, each once: as bits and as numbers. */
     final long[] members = new long[1024];
 
@@ -79,6 +87,7 @@ final class DropWork {
         work.bytesScanned = 0;
         work.collisions = 0;
         work.forks = 0;
+        work.untold = 0;
         return work;
     }
 
@@ -185,9 +194,15 @@ final class DropWork {
         forkFields[i * FIELDS + 8]++;
     }
 
-    /** One page of the fork was found by a scan and thrown away. */
-    void met(int i) {
-        forkFields[i * FIELDS + 8]++;
+    /**
+     * One page of the fork was found by a scan and thrown away. @return true when the counts of the
+     * {@link #untoldForks} must be told now
+     */
+    boolean met(int i) {
+        if (forkFields[i * FIELDS + 8]++ == 0) {
+            untoldForks[untold++] = i;
+        }
+        return untold == MOST_UNTOLD;
     }
 
     /** Pages thrown away since this was asked last. */

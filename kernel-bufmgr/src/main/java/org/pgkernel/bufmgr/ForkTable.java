@@ -9,7 +9,8 @@ import org.pgkernel.base.LockRank;
 /**
  * The relation forks that have pages in the pool, each with a word for its user: a chained hash
  * table whose entries keep their number while they live. An entry is made for a fork's first page
- * and removed with its last, so there are never more than buffers, and one spare for each stripe.
+ * and removed with its last, so there are never more than buffers, but for the spare one of each
+ * stripe and for forks whose last page a drop has thrown away and not told yet ({@link #UNTOLD}).
  *
  * <pre>
  *  entry   0          8      12     16     20     24        links  0          4              16
@@ -28,6 +29,14 @@ import org.pgkernel.base.LockRank;
  */
 final class ForkTable {
     static final int STRIPES = 128;
+
+    /**
+     * Entries for forks that have lost their pages to drops that have not come to telling. Such a
+     * page's buffer may have got another fork's page already, so they come on top of one a buffer.
+     * A drop has {@link DropWork#MOST_UNTOLD} at most: enough for 4,096 drops at once.
+     */
+    static final int UNTOLD = 4096 * DropWork.MOST_UNTOLD;
+
     private static final int MOST_BUCKETS = 1 << 20;
     private static final int ENTRY = 24;
     private static final int SPC = 8;
@@ -68,7 +77,7 @@ final class ForkTable {
     private final AtomicLong unused = new AtomicLong();
 
     ForkTable(NativeArrays memory, int nbuffers) {
-        capacity = nbuffers + STRIPES; // each stripe may keep one for itself
+        capacity = capacity(nbuffers);
         int buckets = Math.max(STRIPES, Math.min(MOST_BUCKETS, Integer.highestOneBit(nbuffers)));
         mask = buckets - 1;
         entries = memory.reserve((long) capacity * ENTRY);
@@ -81,6 +90,11 @@ final class ForkTable {
                         PoolMemory.PARTITION_LOCK_SHIFT,
                         new WaitTable(STRIPES),
                         LockRank.FORK_STRIPE);
+    }
+
+    /** The most entries there can be: each stripe may keep one for itself. */
+    static int capacity(int nbuffers) {
+        return nbuffers + STRIPES + UNTOLD;
     }
 
     static int hash(int spc, int db, int rel, int fork) {

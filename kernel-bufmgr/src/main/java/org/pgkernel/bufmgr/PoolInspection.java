@@ -163,7 +163,7 @@ final class PoolInspection {
                 "a fork without pages, or one that is not counted",
                 -1);
         require(
-                resident.forks().entriesTouched() <= pool.nbuffers() + ForkTable.STRIPES,
+                resident.forks().entriesTouched() <= ForkTable.capacity(pool.nbuffers()),
                 "BUF-9",
                 "more forks than buffers",
                 -1);
