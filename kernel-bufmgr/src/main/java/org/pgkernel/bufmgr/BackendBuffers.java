@@ -481,9 +481,20 @@ public final class BackendBuffers implements AutoCloseable {
     IllegalStateException misuse(String what, int buffer) {
         BufferDescriptors descriptors = pool.descriptors;
         int state = descriptors.lockHeader(buffer);
-        String place = descriptors.place(buffer);
+        int spc = descriptors.spc(buffer);
+        int db = descriptors.db(buffer);
+        int rel = descriptors.rel(buffer);
+        int fork = descriptors.fork(buffer);
+        int block = descriptors.block(buffer);
         descriptors.unlockHeader(buffer, state);
         return new IllegalStateException(
-                "backend " + name + " " + what + " buffer=" + buffer + " " + place);
+                "backend "
+                        + name
+                        + " "
+                        + what
+                        + " buffer="
+                        + buffer
+                        + " "
+                        + Place.of(spc, db, rel, fork, block));
     }
 }

@@ -261,16 +261,6 @@ final class BufferAllocator {
      * @return false when the buffer got another page meanwhile
      */
     boolean invalidate(int buffer, int locked) {
-        return invalidate(buffer, locked, null);
-    }
-
-    /**
-     * The same for a drop that counts.
-     *
-     * @param counted not null when the caller tells the tracker afterwards how many pages went:
-     *     then only this is cleared here
-     */
-    boolean invalidate(int buffer, int locked, Fingerprints counted) {
         int spc = descriptors.spc(buffer);
         int db = descriptors.db(buffer);
         int rel = descriptors.rel(buffer);
@@ -278,6 +268,24 @@ final class BufferAllocator {
         int block = descriptors.block(buffer);
         descriptors.unlockHeader(buffer, locked);
         int hash = BufferTag.hash(spc, db, rel, fork, block);
+        return invalidate(buffer, hash, spc, db, rel, fork, block, null);
+    }
+
+    /**
+     * The same with no lock held, for the page named.
+     *
+     * @param counted not null when the caller tells the tracker afterwards how many pages went:
+     *     then only this is cleared here
+     */
+    private boolean invalidate(
+            int buffer,
+            int hash,
+            int spc,
+            int db,
+            int rel,
+            int fork,
+            int block,
+            Fingerprints counted) {
         int partition = BufferTable.partition(hash);
         long deadline = 0;
         for (; ; ) {
@@ -439,9 +447,9 @@ final class BufferAllocator {
     }
 
     /**
-     * The same for a drop that counts, see {@link #invalidate(int, int, Fingerprints)}, and expects
-     * to find most of its blocks: the partition is locked once, exclusively. An empty bucket needs
-     * no lock: nobody maps pages of a fork that is dropped.
+     * The same for a drop that counts, see {@link ResidentForks#dropped}, and expects to find most
+     * of its blocks: the partition is locked once, exclusively. An empty bucket needs no lock:
+     * nobody maps pages of a fork that is dropped.
      */
     boolean dropCounted(
             int hash, int spc, int db, int rel, int fork, int block, Fingerprints counted) {
@@ -462,8 +470,9 @@ final class BufferAllocator {
             replacement.free(buffer);
             return true;
         }
-        table.unlock(partition);
-        return invalidate(buffer, state, counted);
+        descriptors.unlockHeader(buffer, state);
+        table.unlock(partition); // wakes, so after the header
+        return invalidate(buffer, hash, spc, db, rel, fork, block, counted);
     }
 
     /**
@@ -496,8 +505,9 @@ final class BufferAllocator {
             replacement.free(buffer);
             return true;
         }
-        table.unlock(partition);
-        return invalidate(buffer, state, counted);
+        descriptors.unlockHeader(buffer, state);
+        table.unlock(partition); // wakes, so after the header
+        return invalidate(buffer, hash, spc, db, rel, fork, block, counted);
     }
 
     /**

@@ -6,8 +6,8 @@ import org.pgkernel.smgr.SmgrRelation;
 final class FlushWork {
     private static final ThreadLocal<FlushWork> WORK = ThreadLocal.withInitial(FlushWork::new);
 
-    /** Dirty buffers found. */
-    final WriteOrder order = new WriteOrder();
+    /** Dirty buffers found. Tests put another in its place. */
+    WriteOrder order = new WriteOrder();
 
     /** The victims: relations, sorted by number, and their forks with pages in the pool. */
     DropWork victims;

@@ -239,19 +239,19 @@ class RelationFlusher {
                         from, end, victims.members, victims.fingerprints, victims.fingerprintCount);
     }
 
-    private void addIfDirtyVictim(int buffer, FlushWork work) {
+    void addIfDirtyVictim(int buffer, FlushWork work) {
         if ((descriptors.state(buffer) & DIRTY) == 0 || !isVictim(buffer, work)) {
             return;
         }
         int state = descriptors.lockHeader(buffer);
-        if (has(state, VALID | DIRTY) && isVictim(buffer, work)) {
-            work.order.add(
-                    buffer,
-                    descriptors.spc(buffer),
-                    descriptors.rel(buffer),
-                    descriptors.fork(buffer),
-                    descriptors.block(buffer));
-        }
+        boolean add = has(state, VALID | DIRTY) && isVictim(buffer, work);
+        int spc = descriptors.spc(buffer);
+        int rel = descriptors.rel(buffer);
+        int fork = descriptors.fork(buffer);
+        int block = descriptors.block(buffer);
         descriptors.unlockHeader(buffer, state);
+        if (add) {
+            work.order.add(buffer, spc, rel, fork, block); // may allocate: no lock is held
+        }
     }
 }

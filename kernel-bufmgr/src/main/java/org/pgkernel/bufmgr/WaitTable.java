@@ -3,6 +3,7 @@ package org.pgkernel.bufmgr;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.pgkernel.base.LockRank;
 
 /**
  * Where threads park until a word in the pool's memory changes. A word hashes to one of a few
@@ -41,6 +42,7 @@ class WaitTable {
      * does not suit, and {@link #leave}.
      */
     void enter(int index) {
+        assert !LockRank.HEADER.isHeld() : "parks under a header lock";
         Stripe stripe = stripes[index & mask];
         stripe.lock.lock();
         stripe.waiters.incrementAndGet();
@@ -58,9 +60,10 @@ class WaitTable {
 
     /**
      * Wakes whoever waits for word {@code index}; the word was changed before, by a volatile write
-     * or a CAS.
+     * or a CAS. The caller holds no header lock, as it may have to wait for the stripe's.
      */
     void wake(int index) {
+        assert !LockRank.HEADER.isHeld() : "wakes under a header lock";
         Stripe stripe = stripes[index & mask];
         if (stripe.waiters.get() != 0) {
             stripe.lock.lock();

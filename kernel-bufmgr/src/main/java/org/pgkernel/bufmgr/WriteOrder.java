@@ -7,9 +7,10 @@ import org.agrona.collections.Long2LongHashMap;
  * Collects buffers with their tags and hands them out by tablespace, relation, fork and block, so
  * that files are written from front to back. Two sorts of plain longs: first the relation forks,
  * then the blocks of each. The arrays are kept for the next checkpoint unless they have become
- * large. (PostgreSQL: CkptSortItem, ckpt_buforder_comparator.)
+ * large. Not final: tests let it run out of memory. (PostgreSQL: CkptSortItem,
+ * ckpt_buforder_comparator.)
  */
-final class WriteOrder {
+class WriteOrder {
     private static final int KEEP = 1 << 17;
     private static final int BUFFER_BITS = 26;
 

@@ -84,13 +84,12 @@ final class WriteOut {
                 descriptors.unlockHeader(buffer, state);
                 continue;
             }
-            order.add(
-                    buffer,
-                    descriptors.spc(buffer),
-                    descriptors.rel(buffer),
-                    descriptors.fork(buffer),
-                    descriptors.block(buffer));
+            int spc = descriptors.spc(buffer);
+            int rel = descriptors.rel(buffer);
+            int fork = descriptors.fork(buffer);
+            int block = descriptors.block(buffer);
             descriptors.unlockHeader(buffer, state | CHECKPOINT_NEEDED);
+            order.add(buffer, spc, rel, fork, block); // may allocate, so without the header lock
         }
     }
 
