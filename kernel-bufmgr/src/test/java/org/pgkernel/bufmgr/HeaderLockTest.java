@@ -12,6 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.LockRank;
 import org.pgkernel.smgr.SmgrRelation;
 
 /** Under a header lock nothing is allocated, nothing else is taken, nobody is woken. */
@@ -127,6 +128,15 @@ class HeaderLockTest {
         assertAllReachTheFile(relation);
     }
 
+    /** A drop that failed under the header lock: so that the test fails, too, and does not hang. */
+    private void unlockWhatItLeft(int buffer) {
+        int state = f.pool.descriptors.state(buffer);
+        if ((state & BufferState.LOCKED) != 0) {
+            assertTrue(LockRank.HEADER.enter());
+            f.pool.descriptors.unlockHeader(buffer, state);
+        }
+    }
+
     /**
      * The page is being written when the drop comes to it, so the drop gives its locks up to wait.
      * Who is woken by that is looked at with a lock of its own, which the header must not wait for:
@@ -157,6 +167,9 @@ class HeaderLockTest {
                         Thread.onSpinWait();
                         state = drop.getState();
                     } while (state != Thread.State.WAITING && state != Thread.State.TERMINATED);
+                    if (state == Thread.State.TERMINATED) {
+                        unlockWhatItLeft(buffer);
+                    }
                 };
         f.pool.lockShared(buffer);
         f.pool.flushOne(buffer);

@@ -71,6 +71,20 @@ class HintBitsTest {
         assertEquals(log.images.getFirst().lsn(), f.pool.pageLsn(buffer));
     }
 
+    /** The writer has told the gate the LSN it saw; the page must not go out with a later one. */
+    @Test
+    void aHintWhileThePageIsWrittenLeavesItsLsn() {
+        hint(7, true);
+        long lsn = f.pool.pageLsn(buffer);
+        log.redoPointer = lsn + 1;
+        f.disk.beforeWrite = (path, offset) -> hint(8, true);
+        f.pool.flushOne(buffer);
+        f.disk.beforeWrite = (path, offset) -> {};
+        assertEquals(2, log.images.size());
+        assertEquals(lsn, f.pool.pageLsn(buffer));
+        assertTrue(isDirty(), "the hint came after the copy");
+    }
+
     @Test
     void pageLoggedSinceTheRedoPointerIsMadeDirtyWithoutAnImage() {
         Page.setLsn(f.page(buffer), log.redoPointer + 1);

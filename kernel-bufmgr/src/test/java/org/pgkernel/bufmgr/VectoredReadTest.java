@@ -208,6 +208,14 @@ class VectoredReadTest {
     }
 
     @Test
+    void aDamagedPageBeforeAResidentOneLeavesNoPin() {
+        f.readVersion(r, MAIN, 5);
+        f.poke(r, MAIN, 4, 100, 1, 2, 3);
+        assertThrows(DamagedDataException.class, () -> read(3, 4));
+        assertEquals(0, f.pool.pinnedBuffers());
+    }
+
+    @Test
     void severalDamagedPagesAreAllTold() {
         f.poke(r, MAIN, 5, 5000, 1);
         f.poke(r, MAIN, 9, 5000, 1);
