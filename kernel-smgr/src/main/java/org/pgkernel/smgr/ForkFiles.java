@@ -1,6 +1,5 @@
 package org.pgkernel.smgr;
 
-import java.util.Arrays;
 import org.agrona.UnsafeApi;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
@@ -12,11 +11,6 @@ import org.pgkernel.base.error.RefusedException;
 
 /**
  * One fork: its segment files and its remembered size.
- *
- * <p>On disk a fork is a run of full segments, one that is not full (it may be empty), and then
- * perhaps inactive ones of length zero, which a truncation left and which count as absent. {@link
- * #segments} holds a prefix of the first two kinds, as far as somebody looked. A segment enters it
- * only when its predecessor is full (SMGR-1).
  *
  * <p>This object's monitor is the fork's extension lock: whatever changes the files' number or
  * length, {@link #segments} or {@link #size} holds it, probing for the size included. Reading and
@@ -39,7 +33,6 @@ final class ForkFiles {
         PASS
     }
 
-    private static final SegmentFile[] NONE = new SegmentFile[0];
     private static final int PAGE = BlockNumber.PAGE_SIZE;
 
     /** No address: zeros are written. */
@@ -49,11 +42,8 @@ final class ForkFiles {
     private final ForkNumber fork;
     private final ForkName name;
 
-    /**
-     * Read by anybody, replaced under the monitor; never changed in place. Not empty means "the
-     * fork is open".
-     */
-    private volatile SegmentFile[] segments = NONE;
+    /** Changed under the monitor, read by anybody. Not empty means "the fork is open". */
+    private final ForkSegments segments;
 
     private final RememberedSize size;
 
@@ -74,11 +64,12 @@ final class ForkFiles {
         this.fork = fork;
         this.size = size;
         this.name = new ForkName(relation, fork);
+        this.segments = new ForkSegments(relation, fork, name);
     }
 
     boolean exists() {
         boolean sole = manager().sizesAccurate();
-        if (sole && segments.length > 0) {
+        if (sole && segments.count() > 0) {
             return true;
         }
         if (sole && knownMissing) {
@@ -87,7 +78,7 @@ final class ForkFiles {
         synchronized (this) {
             if (!closed) {
                 if (!sole) {
-                    closeFrom(0);
+                    segments.closeFrom(0);
                 }
                 return openFirst();
             }
@@ -96,12 +87,12 @@ final class ForkFiles {
     }
 
     void create(boolean isRedo) {
-        if (isRedo && segments.length > 0) {
+        if (isRedo && segments.count() > 0) {
             return;
         }
         synchronized (this) {
             if (!closed) {
-                if (!isRedo || segments.length == 0) {
+                if (!isRedo || segments.count() == 0) {
                     createFirst(isRedo);
                 }
                 return;
@@ -140,7 +131,7 @@ final class ForkFiles {
     }
 
     private void release() {
-        closeFrom(0);
+        segments.closeFrom(0);
         forget();
     }
 
@@ -255,9 +246,10 @@ final class ForkFiles {
         for (int done = 0; done < count; ) {
             int pages =
                     Math.min(
-                            count - done, manager().segmentBlocks() - blockInSegment(block + done));
-            SegmentFile[] open = segments;
-            int number = segmentOf(block + done);
+                            count - done,
+                            manager().segmentBlocks() - segments.blockInSegment(block + done));
+            SegmentFile[] open = segments.open();
+            int number = segments.segmentOf(block + done);
             // A segment that nobody opened has not been written lately, and may be on its way out.
             if (number >= open.length || open[number].pin() != SegmentFile.PINNED) {
                 return;
@@ -278,7 +270,7 @@ final class ForkFiles {
                 size.cutting();
                 int present = probe();
                 if (Integer.compareUnsigned(newBlocks, present) < 0) {
-                    truncateSegments(newBlocks);
+                    segments.truncate(newBlocks);
                     present = newBlocks;
                 } else if (newBlocks != present && !manager().inRecovery()) {
                     throw new RefusedException(
@@ -301,7 +293,7 @@ final class ForkFiles {
         synchronized (this) {
             if (!closed) {
                 ask();
-                active = segments;
+                active = segments.open();
             }
         }
         if (active == null) {
@@ -335,7 +327,7 @@ final class ForkFiles {
 
     private void writeZeros(int block, int count, boolean skipSync) {
         for (int done = 0; done < count; ) {
-            int inSegment = manager().segmentBlocks() - blockInSegment(block + done);
+            int inSegment = manager().segmentBlocks() - segments.blockInSegment(block + done);
             int pages = Math.min(Math.min(count - done, inSegment), ZeroPages.COUNT);
             emptyLeftover(block + done, pages, skipSync);
             writePages(block + done, ZeroPages.ADDRESS, pages, skipSync, Absent.CREATE);
@@ -351,7 +343,7 @@ final class ForkFiles {
             segment.unpin();
         }
         if (!skipSync) {
-            registerSync(segmentOf(block));
+            segments.registerSync(segments.segmentOf(block));
         }
     }
 
@@ -362,12 +354,12 @@ final class ForkFiles {
 
     /** How many of {@code count} blocks lie in the first one's segment. */
     int inSameSegment(int block, int count) {
-        return Math.min(count, manager().segmentBlocks() - blockInSegment(block));
+        return Math.min(count, manager().segmentBlocks() - segments.blockInSegment(block));
     }
 
     /** Where a block begins in its segment file. */
     long offset(int block) {
-        return (long) blockInSegment(block) * PAGE;
+        return (long) segments.blockInSegment(block) * PAGE;
     }
 
     /**
@@ -375,9 +367,9 @@ final class ForkFiles {
      * is known.
      */
     private SegmentFile pin(int block, Absent absent, boolean skipSync) {
-        int number = segmentOf(block);
+        int number = segments.segmentOf(block);
         for (; ; ) {
-            SegmentFile[] open = segments;
+            SegmentFile[] open = segments.open();
             SegmentFile segment =
                     number < open.length
                             ? open[number]
@@ -411,9 +403,9 @@ final class ForkFiles {
                 boolean create =
                         absent == Absent.CREATE
                                 || absent == Absent.CREATE_IN_RECOVERY && manager().inRecovery();
-                while (segments.length <= number) {
-                    int next = segments.length;
-                    int below = segmentSize(next - 1);
+                while (segments.count() <= number) {
+                    int next = segments.count();
+                    int below = segments.blocks(next - 1);
                     if (below < manager().segmentBlocks()) {
                         if (absent == Absent.PASS) {
                             return null;
@@ -425,14 +417,14 @@ final class ForkFiles {
                         }
                         fillUp(next - 1, skipSync);
                     }
-                    if (!openNext(create)) {
+                    if (!segments.openNext(create)) {
                         if (absent == Absent.PASS) {
                             return null;
                         }
                         throw name.pastTheEnd(block, "there is no segment " + next);
                     }
                 }
-                return segments[number];
+                return segments.open()[number];
             }
         }
         return live().openSegment(number, block, absent, skipSync);
@@ -451,22 +443,22 @@ final class ForkFiles {
      * (SMGR-10). Costs a look at the next file once a segment.
      */
     private void emptyLeftover(int block, int count, boolean skipSync) {
-        int number = segmentOf(block);
-        if (blockInSegment(block) + count < manager().segmentBlocks()) {
+        int number = segments.segmentOf(block);
+        if (segments.blockInSegment(block) + count < manager().segmentBlocks()) {
             return;
         }
-        if (number >= segments.length) {
+        if (number >= segments.count()) {
             openSegment(number, block, Absent.CREATE, skipSync);
         }
-        if (segmentSize(number) < manager().segmentBlocks()
+        if (segments.blocks(number) < manager().segmentBlocks()
                 && ForkRemoval.emptyLeftover(relation, name.segmentPath(number + 1))) {
-            registerSync(number + 1);
+            segments.registerSync(number + 1);
         }
     }
 
     /** Opens the first segment unless it is open. (PostgreSQL: mdopenfork.) */
     private boolean openFirst() {
-        if (segments.length > 0) {
+        if (segments.count() > 0) {
             return true;
         }
         boolean sole = manager().sizesAccurate();
@@ -478,27 +470,16 @@ final class ForkFiles {
             knownMissing = sole;
             return false;
         }
-        append(name.path(), file);
+        segments.append(name.path(), file);
         return true;
     }
 
-    /** Opens, or makes, the segment after the last open one, which is full. */
-    private boolean openNext(boolean create) {
-        assert segmentSize(segments.length - 1) == manager().segmentBlocks()
-                : "SMGR-1 " + name.place();
-        String next = name.segmentPath(segments.length);
-        DiskFile file =
-                manager()
-                        .openFiles()
-                        .openFile(next, create ? OpenFiles.OR_CREATE : OpenFiles.IF_EXISTS);
-        if (file == null) {
-            return false;
+    /** The size on disk; opens all active segments. (PostgreSQL: mdnblocks.) */
+    private int probe() {
+        if (!openFirst()) {
+            throw name.missing(name.path());
         }
-        if (create) {
-            registerDirectory();
-        }
-        append(next, file);
-        return true;
+        return segments.probe();
     }
 
     private void createFirst(boolean isRedo) {
@@ -514,129 +495,16 @@ final class ForkFiles {
             relation.createDatabaseDirectory(isRedo);
             file = manager().openFiles().openFile(name.path(), how);
         }
-        registerSync(0);
-        registerDirectory();
-        closeFrom(0);
-        append(name.path(), file);
+        segments.registerSync(0);
+        segments.registerDirectory();
+        segments.closeFrom(0);
+        segments.append(name.path(), file);
         knownMissing = false;
         if (!isRedo && manager().sharedSizes()) {
             size.is(0, true);
         } else {
             size.forget();
         }
-    }
-
-    private void append(String path, DiskFile file) {
-        SegmentFile[] open = segments;
-        SegmentFile[] longer = Arrays.copyOf(open, open.length + 1);
-        longer[open.length] = new SegmentFile(manager().openFiles(), path, file);
-        segments = longer;
-    }
-
-    /**
-     * Lets go of the open segments from {@code first} on; those in use close when they are no
-     * longer.
-     */
-    private void closeFrom(int first) {
-        SegmentFile[] open = segments;
-        if (first < open.length) {
-            segments = first == 0 ? NONE : Arrays.copyOf(open, first);
-            for (int number = open.length - 1; number >= first; number--) {
-                open[number].retire();
-            }
-        }
-    }
-
-    /**
-     * The size on disk (SMGR-2); opens all active segments. Starts at the last open one, whose
-     * predecessors were full when it was opened; an empty one makes it look below, since somebody
-     * else may have truncated. (PostgreSQL: mdnblocks.)
-     */
-    private int probe() {
-        if (!openFirst()) {
-            throw name.missing(name.path());
-        }
-        int full = manager().segmentBlocks();
-        int last = segments.length - 1;
-        int size = segmentSize(last);
-        while (size == 0 && last > 0) {
-            int below = segmentSize(last - 1);
-            if (below == full) {
-                return last * full;
-            }
-            closeFrom(last);
-            last--;
-            size = below;
-        }
-        while (size == full && openNext(false)) {
-            last++;
-            size = segmentSize(last);
-        }
-        long total = (long) last * full + size;
-        if (total >= BlockNumber.toLong(BlockNumber.INVALID)) {
-            throw new DamagedDataException(
-                    "a fork cannot have " + total + " blocks: " + name.place());
-        }
-        return (int) total;
-    }
-
-    /**
-     * Whole blocks of an open segment; a piece of a block at the end does not count. (PostgreSQL:
-     * _mdnblocks.)
-     */
-    private int segmentSize(int number) {
-        SegmentFile segment = segments[number];
-        if (segment.pin() != SegmentFile.PINNED) {
-            throw name.missing(segment.path());
-        }
-        long size;
-        try {
-            size = segment.file().size() / PAGE;
-        } finally {
-            segment.unpin();
-        }
-        if (size > manager().segmentBlocks()) {
-            throw new DamagedDataException(
-                    "a segment has "
-                            + size
-                            + " blocks, more than "
-                            + manager().segmentBlocks()
-                            + ": "
-                            + name.place()
-                            + " file="
-                            + segment.path());
-        }
-        return (int) size;
-    }
-
-    /** All active segments are open, and the new size is less than the present one. */
-    private void truncateSegments(int newBlocks) {
-        long keep = BlockNumber.toLong(newBlocks);
-        long full = manager().segmentBlocks();
-        for (int number = segments.length - 1; number >= 0; number--) {
-            long prior = number * full;
-            if (prior > keep) {
-                truncateSegment(number, 0);
-                closeFrom(number);
-            } else if (prior + full > keep) {
-                truncateSegment(number, keep - prior);
-            } else {
-                return;
-            }
-        }
-    }
-
-    private void truncateSegment(int number, long toBlocks) {
-        SegmentFile segment = segments[number];
-        if (segment.pin() != SegmentFile.PINNED) {
-            throw name.missing(segment.path());
-        }
-        try {
-            segment.file().truncate(toBlocks * PAGE);
-        } finally {
-            segment.unpin();
-        }
-        registerSync(number);
     }
 
     private void sync(String path) {
@@ -662,26 +530,6 @@ final class ForkFiles {
         }
     }
 
-    /** Queues a sync; a temporary relation need not outlive its server. */
-    private void registerSync(int segment) {
-        if (relation.isTemporary()) {
-            return;
-        }
-        requests()
-                .register(
-                        relation.spcOid(),
-                        relation.dbOid(),
-                        relation.relNumber(),
-                        fork.ordinal(),
-                        segment);
-    }
-
-    private void registerDirectory() {
-        if (!relation.isTemporary()) {
-            requests().registerDirectory(relation.spcOid(), relation.dbOid());
-        }
-    }
-
     private StorageManager manager() {
         return relation.manager();
     }
@@ -693,13 +541,5 @@ final class ForkFiles {
     /** The same fork of the relation's present handle; called without the monitor. */
     private ForkFiles live() {
         return relation.files(fork);
-    }
-
-    private int segmentOf(int block) {
-        return Integer.divideUnsigned(block, manager().segmentBlocks());
-    }
-
-    private int blockInSegment(int block) {
-        return Integer.remainderUnsigned(block, manager().segmentBlocks());
     }
 }
