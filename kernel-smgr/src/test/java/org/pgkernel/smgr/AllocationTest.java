@@ -57,7 +57,8 @@ class AllocationTest {
     private static void assertNoAllocation(String what, Call call) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long least = Long.MAX_VALUE;
-        // Compilation happens when it pleases, late on a busy machine; one clean round is the proof.
+        // Compilation happens when it pleases, late on a busy machine; one clean round is the
+        // proof.
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (least >= CALLS && end - System.nanoTime() > 0) {
             long before = threads.getCurrentThreadAllocatedBytes();
