@@ -5,8 +5,11 @@ import static org.pgkernel.bufmgr.BufferState.*;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.pgkernel.base.BufferTag;
+import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.LockRank;
 import org.pgkernel.base.error.KernelStoppedException;
+import org.pgkernel.base.error.NoFreeBufferException;
+import org.pgkernel.smgr.SmgrRelation;
 
 /**
  * Gives a block a buffer and takes it away again: the only place where tags and the mapping table
@@ -106,6 +109,24 @@ final class BufferAllocator {
         int hash = BufferTag.hash(spc, db, rel, fork, block);
         int found = lookup.pin(hash, spc, db, rel, fork, block, ring == null ? MAX_USAGE_COUNT : 1);
         return found == PageLookup.ABSENT ? replace(hash, spc, db, rel, fork, block, ring) : found;
+    }
+
+    /** {@link #findOrNone}: no buffer is free. No {@code ~buffer} is this small. */
+    static final int NO_BUFFER = Integer.MIN_VALUE;
+
+    /** {@link #find}, for who has some buffers already and can do without this one. */
+    int findOrNone(SmgrRelation relation, ForkNumber fork, int block, BufferAccessStrategy ring) {
+        try {
+            return find(
+                    relation.spcOid(),
+                    relation.dbOid(),
+                    relation.relNumber(),
+                    fork.ordinal(),
+                    block,
+                    ring);
+        } catch (NoFreeBufferException e) {
+            return NO_BUFFER;
+        }
     }
 
     private int replace(

@@ -65,80 +65,81 @@ final class PoolInspection {
     /** The same without what the drop strategy keeps: BUF-1 to BUF-8. */
     static void checkDescriptors(BufferPool pool) {
         Set<String> tags = new HashSet<>();
-        int tagged = 0;
         for (int buffer = 0; buffer < pool.nbuffers(); buffer++) {
             int state = pool.descriptors.state(buffer);
-            require(
-                    (state & (LOCKED | IO_IN_PROGRESS)) == 0,
-                    "BUF-1",
-                    "header lock or I/O left",
-                    buffer);
-            require(!pool.content.isHeld(buffer), "BUF-1", "content lock left", buffer);
-            require(usageCount(state) <= MAX_USAGE_COUNT, "BUF-2", "usage count too large", buffer);
-            require(
-                    (state & DIRTY) == 0 || (state & VALID) != 0,
-                    "BUF-3",
-                    "dirty but not valid",
-                    buffer);
-            require(
-                    (state & VALID) == 0 || (state & TAG_VALID) != 0,
-                    "BUF-3",
-                    "valid without a tag",
-                    buffer);
-            require(
-                    (state & DIRTY) == 0 || pool.dirty.isReachable(buffer),
-                    "BUF-4",
-                    "dirty, and the dirty bitmap does not tell",
-                    buffer);
-            require(
-                    pool.table.isChained(buffer) == ((state & TAG_VALID) != 0),
-                    "BUF-5",
-                    "tagged or chained only",
-                    buffer);
+            checkState(pool, buffer, state);
             if ((state & TAG_VALID) == 0) {
-                require(
-                        pool.descriptors.hasTag(buffer, 0, 0, 0, 0, 0),
-                        "BUF-5",
-                        "tag left",
-                        buffer);
-                require(
-                        buffer >= pool.replacement.highWater()
-                                || pool.replacement.isInFreeList(buffer)
-                                || refcount(state) > 0,
-                        "BUF-6",
-                        "lost: no tag, not free",
-                        buffer);
-                continue;
+                checkUntagged(pool, buffer, state);
+            } else {
+                checkTagged(pool, buffer, state, tags);
             }
-            tagged++;
-            Descriptor descriptor = describe(pool, buffer, state);
-            require(
-                    tags.add(
-                            descriptor.relation()
-                                    + "/"
-                                    + descriptor.fork()
-                                    + "/"
-                                    + descriptor.block()),
-                    "BUF-5",
-                    "two buffers hold one block",
-                    buffer);
-            int hash = pool.descriptors.hash(buffer);
-            int found =
-                    pool.table.lookup(
-                            hash,
-                            descriptor.relation().spcOid(),
-                            descriptor.relation().dbOid(),
-                            descriptor.relation().relNumber(),
-                            descriptor.fork(),
-                            descriptor.block());
-            require(found == buffer, "BUF-5", "not found by its tag", buffer);
         }
         require(!pool.table.anyLockHeld(), "BUF-1", "partition lock left", -1);
         require(!pool.extension.anyLockHeld(), "BUF-1", "extension lock left", -1);
-        checkChains(pool, tagged);
+        checkChains(pool, tags.size());
         pool.replacement.freeListLength();
         String fault = pool.replacement.policy().fault(pool.replacement.highWater());
         require(fault == null, "BUF-19", fault, -1);
+    }
+
+    private static void checkState(BufferPool pool, int buffer, int state) {
+        require(
+                (state & (LOCKED | IO_IN_PROGRESS)) == 0,
+                "BUF-1",
+                "header lock or I/O left",
+                buffer);
+        require(!pool.content.isHeld(buffer), "BUF-1", "content lock left", buffer);
+        require(usageCount(state) <= MAX_USAGE_COUNT, "BUF-2", "usage count too large", buffer);
+        require(
+                (state & DIRTY) == 0 || (state & VALID) != 0,
+                "BUF-3",
+                "dirty but not valid",
+                buffer);
+        require(
+                (state & VALID) == 0 || (state & TAG_VALID) != 0,
+                "BUF-3",
+                "valid without a tag",
+                buffer);
+        require(
+                (state & DIRTY) == 0 || pool.dirty.isReachable(buffer),
+                "BUF-4",
+                "dirty, and the dirty bitmap does not tell",
+                buffer);
+        require(
+                pool.table.isChained(buffer) == ((state & TAG_VALID) != 0),
+                "BUF-5",
+                "tagged or chained only",
+                buffer);
+    }
+
+    private static void checkUntagged(BufferPool pool, int buffer, int state) {
+        require(pool.descriptors.hasTag(buffer, 0, 0, 0, 0, 0), "BUF-5", "tag left", buffer);
+        require(
+                buffer >= pool.replacement.highWater()
+                        || pool.replacement.isInFreeList(buffer)
+                        || refcount(state) > 0,
+                "BUF-6",
+                "lost: no tag, not free",
+                buffer);
+    }
+
+    private static void checkTagged(BufferPool pool, int buffer, int state, Set<String> tags) {
+        Descriptor descriptor = describe(pool, buffer, state);
+        require(
+                tags.add(
+                        descriptor.relation() + "/" + descriptor.fork() + "/" + descriptor.block()),
+                "BUF-5",
+                "two buffers hold one block",
+                buffer);
+        int found =
+                pool.table.lookup(
+                        pool.descriptors.hash(buffer),
+                        descriptor.relation().spcOid(),
+                        descriptor.relation().dbOid(),
+                        descriptor.relation().relNumber(),
+                        descriptor.fork(),
+                        descriptor.block());
+        require(found == buffer, "BUF-5", "not found by its tag", buffer);
     }
 
     /** What the strategy keeps is what a walk over all descriptors finds. */

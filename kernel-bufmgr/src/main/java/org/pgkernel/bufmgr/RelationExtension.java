@@ -5,7 +5,6 @@ import static org.pgkernel.bufmgr.BufferState.VALID;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.error.DamagedDataException;
-import org.pgkernel.base.error.NoFreeBufferException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.smgr.SmgrRelation;
 
@@ -209,12 +208,12 @@ class RelationExtension {
         boolean ended = false;
         try {
             while (claimed < wanted) {
-                int found = findOrNone(relation, fork, block + claimed, ring);
+                int found = allocator.findOrNone(relation, fork, block + claimed, ring);
                 if (found >= 0) {
                     allocator.unpin(BufferAllocator.pinned(found));
                     break;
                 }
-                if (found == NO_BUFFER) {
+                if (found == BufferAllocator.NO_BUFFER) {
                     break;
                 }
                 to[claimed++] = ~found;
@@ -225,24 +224,6 @@ class RelationExtension {
             if (!ended) {
                 abandon(to, 1, claimed);
             }
-        }
-    }
-
-    /** {@link #findOrNone}: none is free. No {@code ~buffer} is this small. */
-    private static final int NO_BUFFER = Integer.MIN_VALUE;
-
-    private int findOrNone(
-            SmgrRelation relation, ForkNumber fork, int block, BufferAccessStrategy ring) {
-        try {
-            return allocator.find(
-                    relation.spcOid(),
-                    relation.dbOid(),
-                    relation.relNumber(),
-                    fork.ordinal(),
-                    block,
-                    ring);
-        } catch (NoFreeBufferException e) {
-            return NO_BUFFER;
         }
     }
 

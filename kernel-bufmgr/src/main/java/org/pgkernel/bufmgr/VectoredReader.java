@@ -35,9 +35,6 @@ class VectoredReader {
 
     private static final int NONE = -1;
 
-    /** {@link #findOrNone}: no buffer is free. No {@code ~buffer} is this small. */
-    private static final int NO_BUFFER = Integer.MIN_VALUE;
-
     private final BufferAllocator allocator;
     private final BufferIo io;
 
@@ -103,7 +100,7 @@ class VectoredReader {
             int done,
             int wanted) {
         int first = allocateOrNone(relation, fork, block + done, ring, done);
-        if (first == NO_BUFFER) {
+        if (first == BufferAllocator.NO_BUFFER) {
             return done;
         }
         if (first >= 0) {
@@ -118,8 +115,8 @@ class VectoredReader {
         try {
             int limit = Math.min(wanted, done + MAX_RUN);
             while (end < limit && resident == NONE) {
-                int found = findOrNone(relation, fork, block + end, ring);
-                if (found == NO_BUFFER) {
+                int found = allocator.findOrNone(relation, fork, block + end, ring);
+                if (found == BufferAllocator.NO_BUFFER) {
                     break;
                 } else if (BufferAllocator.isPending(found)) {
                     allocator.unpin(BufferAllocator.pinned(found));
@@ -171,22 +168,7 @@ class VectoredReader {
             if (done == 0) {
                 throw e;
             }
-            return NO_BUFFER;
-        }
-    }
-
-    private int findOrNone(
-            SmgrRelation relation, ForkNumber fork, int block, BufferAccessStrategy ring) {
-        try {
-            return allocator.find(
-                    relation.spcOid(),
-                    relation.dbOid(),
-                    relation.relNumber(),
-                    fork.ordinal(),
-                    block,
-                    ring);
-        } catch (NoFreeBufferException e) {
-            return NO_BUFFER;
+            return BufferAllocator.NO_BUFFER;
         }
     }
 
