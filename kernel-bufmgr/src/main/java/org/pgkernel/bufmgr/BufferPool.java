@@ -67,7 +67,7 @@ public final class BufferPool implements AutoCloseable {
         int buckets = BufferTable.bucketsFor(nbuffers);
         memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS, options.replacement());
         dirty = new DirtyBitmap(memory.dirtyBits, nbuffers);
-        descriptors = new BufferDescriptors(memory, dirty);
+        descriptors = parts.descriptors(memory, dirty);
         table = new BufferTable(memory, descriptors, buckets);
         replacement = parts.replacement(options, memory, descriptors);
         content = new LockTable(memory.contentLocks, 3, new WaitTable(256), LockRank.CONTENT);

@@ -1,8 +1,8 @@
 package org.pgkernel.bufmgr;
 
 /**
- * Puts the strategies of dropping and replacement together. Tests put faulty or narrower parts in
- * the place of these.
+ * Puts the descriptors and the strategies of dropping and replacement together. Tests put faulty or
+ * narrower parts in the place of these.
  */
 class DropParts {
     static final int FINGERPRINT_BITS = 16;
@@ -13,6 +13,10 @@ class DropParts {
             case DLIST -> new BufferLists(nbuffers);
             case ADAPTIVE -> new ResidentForks(nbuffers, FINGERPRINT_BITS);
         };
+    }
+
+    BufferDescriptors descriptors(PoolMemory memory, DirtyBitmap dirty) {
+        return new BufferDescriptors(memory, dirty);
     }
 
     BufferReplacement replacement(
