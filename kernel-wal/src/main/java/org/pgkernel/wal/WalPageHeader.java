@@ -118,6 +118,22 @@ public final class WalPageHeader {
         }
     }
 
+    /** Writes the header that the page's place demands, unless the page has one of that kind. */
+    static void repair(
+            MutableDirectBuffer page,
+            int offset,
+            long pageLsn,
+            int timeline,
+            int segmentSize,
+            long systemIdentifier) {
+        boolean isLong = (info(page, offset) & XLP_LONG_HEADER) != 0;
+        if (magic(page, offset) != MAGIC
+                || pageLsn(page, offset) != pageLsn
+                || isLong != (sizeAt(pageLsn, segmentSize) == LONG_SIZE)) {
+            init(page, offset, pageLsn, timeline, segmentSize, systemIdentifier);
+        }
+    }
+
     /** Sets further flags. */
     public static void addInfo(MutableDirectBuffer page, int offset, int flags) {
         page.putShort(offset + XLP_INFO, (short) (info(page, offset) | flags));

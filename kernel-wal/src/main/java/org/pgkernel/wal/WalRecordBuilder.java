@@ -18,6 +18,11 @@ import org.pgkernel.base.error.RefusedException;
 public final class WalRecordBuilder {
     private static final int IDS = XLR_MAX_BLOCK_ID + 1;
 
+    private final ImageCompression compression;
+
+    /** Null when images are not compressed. */
+    private final ImageCompressor compressor;
+
     private final Crc32c crc = new Crc32c();
     private final ExpandableArrayBuffer mainData = new ExpandableArrayBuffer();
     private final ExpandableArrayBuffer[] blockData = new ExpandableArrayBuffer[IDS];
@@ -32,8 +37,19 @@ public final class WalRecordBuilder {
     private final int[] block = new int[IDS];
     private final int[] blockDataLength = new int[IDS];
     private final int[] imageAt = new int[IDS];
+    private final int[] imageLength = new int[IDS];
+    private final int[] imageInfo = new int[IDS];
     private final int[] holeOffset = new int[IDS];
     private final int[] holeLength = new int[IDS];
+
+    /** The record as {@link #prepare} lays it out. */
+    private final ExpandableArrayBuffer assembled = new ExpandableArrayBuffer(512);
+
+    /** Where the record went; 0 until it was inserted. */
+    private long startLsn;
+
+    /** Lowest LSN of the pages that the record changes without holding their image. */
+    private long lowestWithoutImage;
 
     /** Bit n: block n is registered. */
     private long blocks;
@@ -46,6 +62,16 @@ public final class WalRecordBuilder {
     private int mainLength;
     private int imagesLength;
 
+    public WalRecordBuilder() {
+        this(ImageCompression.OFF);
+    }
+
+    /** A builder whose images are compressed where that saves room. */
+    public WalRecordBuilder(ImageCompression compression) {
+        this.compression = compression;
+        compressor = compression == ImageCompression.OFF ? null : new ImageCompressor(compression);
+    }
+
     /** Forgets the record before. */
     public WalRecordBuilder begin(int rmid, int info, int xid) {
         assert rmidIsValid(rmid) && (info & ~0xFF) == 0 : "rmid=" + rmid + " info=" + info;
@@ -57,6 +83,8 @@ public final class WalRecordBuilder {
         topLevelXid = 0;
         mainLength = 0;
         imagesLength = 0;
+        startLsn = 0;
+        lowestWithoutImage = Long.MAX_VALUE;
         return this;
     }
 
@@ -114,9 +142,19 @@ public final class WalRecordBuilder {
         holeLength[id] = hasHole ? upper - lower : 0;
         int tail = holeOffset[id] + holeLength[id];
         imageAt[id] = imagesLength;
-        images.putBytes(imagesLength, page, 0, holeOffset[id]);
-        images.putBytes(imagesLength + holeOffset[id], page, tail, Page.SIZE - tail);
-        imagesLength += Page.SIZE - holeLength[id];
+        imageInfo[id] = BKPIMAGE_APPLY | (hasHole ? BKPIMAGE_HAS_HOLE : 0);
+        int length =
+                compressor == null ? 0 : compressor.compress(page, holeOffset[id], holeLength[id]);
+        if (length > 0) {
+            images.putBytes(imagesLength, compressor.compressed, 0, length);
+            imageInfo[id] |= compression.flag;
+        } else {
+            length = Page.SIZE - holeLength[id];
+            images.putBytes(imagesLength, page, 0, holeOffset[id]);
+            images.putBytes(imagesLength + holeOffset[id], page, tail, Page.SIZE - tail);
+        }
+        imageLength[id] = length;
+        imagesLength += length;
         return this;
     }
 
@@ -143,6 +181,28 @@ public final class WalRecordBuilder {
         return this;
     }
 
+    /**
+     * The caller found that a page with this LSN needs no full-page image. When the redo point has
+     * passed it by the time of the insertion, {@link WalInserter#insert} refuses and asks again.
+     */
+    public WalRecordBuilder withoutImage(long pageLsn) {
+        lowestWithoutImage = Math.min(lowestWithoutImage, pageLsn);
+        return this;
+    }
+
+    long lowestWithoutImage() {
+        return lowestWithoutImage;
+    }
+
+    boolean isSwitch() {
+        return rmid == RM_XLOG_ID && (info & 0xF0) == XLOG_SWITCH;
+    }
+
+    /** LSN at which the record begins, once {@link WalInserter#insert} took it. */
+    public long startLsn() {
+        return startLsn;
+    }
+
     public int rmid() {
         return rmid;
     }
@@ -161,16 +221,15 @@ public final class WalRecordBuilder {
         length += mainLength == 0 ? 0 : mainLength > 255 ? 5 : 2;
         length += (long) mainLength + imagesLength;
         int previous = -1;
-        for (int id = 0; id < IDS; id++) {
-            if ((blocks & 1L << id) != 0) {
-                length +=
-                        4
-                                + 4
-                                + blockDataLength[id]
-                                + (hasImage(id) ? 5 : 0)
-                                + (isSameRelation(id, previous) ? 0 : 12);
-                previous = id;
-            }
+        for (long left = blocks; left != 0; left &= left - 1) {
+            int id = Long.numberOfTrailingZeros(left);
+            length +=
+                    4
+                            + 4
+                            + blockDataLength[id]
+                            + (hasImage(id) ? hasHoleLength(id) ? 7 : 5 : 0)
+                            + (isSameRelation(id, previous) ? 0 : 12);
+            previous = id;
         }
         if (length > MAX_LENGTH) {
             throw new RefusedException(
@@ -181,30 +240,53 @@ public final class WalRecordBuilder {
 
     /** Writes header and body with CRC. @return length in bytes, not aligned */
     public int encode(MutableDirectBuffer to, int offset, long prevLsn) {
+        int length = encodeBody(to, offset);
+        to.putLong(offset + XL_PREV, prevLsn);
+        crc.update(to, offset, XL_CRC);
+        to.putInt(offset + XL_CRC, crc.value());
+        return length;
+    }
+
+    /**
+     * Lays the record out in memory of the builder's own, all but what its place decides. @return
+     * length in bytes, not aligned
+     */
+    int prepare() {
+        startLsn = 0;
+        return encodeBody(assembled, 0);
+    }
+
+    /** After {@link #prepare}: the record is complete. @return its bytes, from index 0 on */
+    byte[] finish(long startLsn, long prevLsn) {
+        this.startLsn = startLsn;
+        assembled.putLong(XL_PREV, prevLsn);
+        crc.update(assembled, 0, XL_CRC);
+        assembled.putInt(XL_CRC, crc.value());
+        return assembled.byteArray();
+    }
+
+    /** Everything but the prev-link and the CRC, of which the body's part is taken. */
+    private int encodeBody(MutableDirectBuffer to, int offset) {
         int length = encodedLength();
         int end = encodePayload(to, encodeHeaders(to, offset + HEADER_SIZE));
         assert end == offset + length : "encoded " + (end - offset) + " of " + length;
         to.putInt(offset + XL_TOT_LEN, length);
         to.putInt(offset + XL_XID, xid);
-        to.putLong(offset + XL_PREV, prevLsn);
         to.putByte(offset + XL_INFO, (byte) info);
         to.putByte(offset + XL_RMID, (byte) rmid);
         to.putShort(offset + XL_RMID + 1, (short) 0);
         crc.reset();
         crc.update(to, offset + HEADER_SIZE, length - HEADER_SIZE);
-        crc.update(to, offset, XL_CRC);
-        to.putInt(offset + XL_CRC, crc.value());
         return length;
     }
 
     private int encodeHeaders(MutableDirectBuffer to, int from) {
         int at = from;
         int previous = -1;
-        for (int id = 0; id < IDS; id++) {
-            if ((blocks & 1L << id) != 0) {
-                at = encodeBlockHeader(to, at, id, isSameRelation(id, previous));
-                previous = id;
-            }
+        for (long left = blocks; left != 0; left &= left - 1) {
+            int id = Long.numberOfTrailingZeros(left);
+            at = encodeBlockHeader(to, at, id, isSameRelation(id, previous));
+            previous = id;
         }
         if (origin != 0) {
             to.putByte(at, (byte) XLR_BLOCK_ID_ORIGIN);
@@ -235,11 +317,13 @@ public final class WalRecordBuilder {
         to.putShort(at + 2, (short) blockDataLength[id]);
         at += 4;
         if (hasImage(id)) {
-            to.putShort(at, (short) (Page.SIZE - holeLength[id]));
+            to.putShort(at, (short) imageLength[id]);
             to.putShort(at + 2, (short) holeOffset[id]);
-            to.putByte(
-                    at + 4,
-                    (byte) (BKPIMAGE_APPLY | (holeLength[id] == 0 ? 0 : BKPIMAGE_HAS_HOLE)));
+            to.putByte(at + 4, (byte) imageInfo[id]);
+            if (hasHoleLength(id)) {
+                to.putShort(at + 5, (short) holeLength[id]);
+                at += 2;
+            }
             at += 5;
         }
         if (!sameRelation) {
@@ -254,13 +338,11 @@ public final class WalRecordBuilder {
 
     private int encodePayload(MutableDirectBuffer to, int from) {
         int at = from;
-        for (int id = 0; id < IDS; id++) {
-            if ((blocks & 1L << id) == 0) {
-                continue;
-            }
+        for (long left = blocks; left != 0; left &= left - 1) {
+            int id = Long.numberOfTrailingZeros(left);
             if (hasImage(id)) {
-                to.putBytes(at, images, imageAt[id], Page.SIZE - holeLength[id]);
-                at += Page.SIZE - holeLength[id];
+                to.putBytes(at, images, imageAt[id], imageLength[id]);
+                at += imageLength[id];
             }
             if (blockDataLength[id] > 0) {
                 to.putBytes(at, blockData[id], 0, blockDataLength[id]);
@@ -273,6 +355,11 @@ public final class WalRecordBuilder {
 
     private boolean hasImage(int id) {
         return (forkFlags[id] & BKPBLOCK_HAS_IMAGE) != 0;
+    }
+
+    /** Only a compressed image does not tell its hole's length by its own. */
+    private boolean hasHoleLength(int id) {
+        return (imageInfo[id] & BKPIMAGE_COMPRESSED) != 0 && holeLength[id] != 0;
     }
 
     private boolean isSameRelation(int id, int previous) {

@@ -8,7 +8,6 @@ import org.agrona.ExpandableDirectByteBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.disk.Disk;
-import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelException;
 import org.pgkernel.base.error.KernelStoppedException;
@@ -26,8 +25,7 @@ import org.pgkernel.base.error.RefusedException;
 public final class WalWriter implements AutoCloseable {
     private static final int MAX_BUFFER = 1 << 20;
 
-    private final Disk disk;
-    private final String directory;
+    private final WalSegmentOutput output;
     private final int timeline;
     private final int segmentSize;
     private final long systemIdentifier;
@@ -56,10 +54,6 @@ public final class WalWriter implements AutoCloseable {
 
     private long lastRecord;
 
-    private DiskFile file;
-    private long fileSegment;
-    private boolean fileUnsynced;
-
     /** Why nothing more is written; null while all is well. */
     private KernelStoppedException stopped;
 
@@ -82,12 +76,30 @@ public final class WalWriter implements AutoCloseable {
             long startLsn,
             long prevLsn,
             long missingContinuation) {
-        this.disk = disk;
-        this.directory = directory;
+        output = new WalSegmentOutput(disk, directory, timeline, segmentSize, systemIdentifier);
         this.timeline = timeline;
         this.segmentSize = segmentSize;
         this.systemIdentifier = systemIdentifier;
         this.missingContinuation = missingContinuation;
+        checkStart(directory, segmentSize, startLsn, missingContinuation);
+        int offset = (int) startLsn & PAGE_SIZE - 1;
+        long page = startLsn - offset;
+        capacity = Math.min(segmentSize, MAX_BUFFER);
+        bufferBytes = ByteBuffer.allocateDirect(capacity + PAGE_SIZE);
+        buffer = new UnsafeBuffer(bufferBytes);
+        bufferLsn = page;
+        dirtyFrom = page;
+        insert = startLsn;
+        flushed = startLsn;
+        lastRecord = prevLsn;
+        if (offset != 0) {
+            loadTail(page, offset);
+        }
+    }
+
+    /** Refuses a place where no record can begin. */
+    static void checkStart(
+            String directory, int segmentSize, long startLsn, long missingContinuation) {
         if (Integer.bitCount(segmentSize) != 1 || segmentSize < PAGE_SIZE) {
             throw new RefusedException(
                     "WAL segments cannot have " + segmentSize + " bytes file=" + directory);
@@ -103,17 +115,6 @@ public final class WalWriter implements AutoCloseable {
                             + Lsn.format(missingContinuation)
                             + " from another place lsn="
                             + Lsn.format(startLsn));
-        }
-        capacity = Math.min(segmentSize, MAX_BUFFER);
-        bufferBytes = ByteBuffer.allocateDirect(capacity + PAGE_SIZE);
-        buffer = new UnsafeBuffer(bufferBytes);
-        bufferLsn = page;
-        dirtyFrom = page;
-        insert = startLsn;
-        flushed = startLsn;
-        lastRecord = prevLsn;
-        if (offset != 0) {
-            loadTail(page, offset);
         }
     }
 
@@ -176,9 +177,9 @@ public final class WalWriter implements AutoCloseable {
         try {
             writeOut();
             if ((insert & PAGE_SIZE - 1) == 0) {
-                zeroNextPage();
+                output.zeroPage(buffer.addressOffset() + capacity, insert);
             }
-            syncFile();
+            output.sync();
         } catch (DiskException | KernelStoppedException e) {
             throw stop(e);
         }
@@ -205,9 +206,7 @@ public final class WalWriter implements AutoCloseable {
     public void close() {
         if (!closed) {
             closed = true;
-            if (file != null) {
-                file.close();
-            }
+            output.close();
             BufferUtil.free(bufferBytes);
         }
     }
@@ -217,21 +216,9 @@ public final class WalWriter implements AutoCloseable {
      * that its place demands when it has none.
      */
     private void loadTail(long page, int offset) {
-        try (DiskFile existing = disk.openReadOnly(path(page))) {
-            if (existing != null) {
-                existing.read(
-                        buffer.addressOffset(),
-                        PAGE_SIZE,
-                        WalSegmentName.offsetIn(page, segmentSize));
-            }
-        }
+        output.readExisting(buffer.addressOffset(), page);
         buffer.setMemory(offset, PAGE_SIZE - offset, (byte) 0);
-        boolean isLong = (WalPageHeader.info(buffer, 0) & WalPageHeader.XLP_LONG_HEADER) != 0;
-        if (WalPageHeader.magic(buffer, 0) != WalPageHeader.MAGIC
-                || WalPageHeader.pageLsn(buffer, 0) != page
-                || isLong != (WalPageHeader.sizeAt(page, segmentSize) == WalPageHeader.LONG_SIZE)) {
-            WalPageHeader.init(buffer, 0, page, timeline, segmentSize, systemIdentifier);
-        }
+        WalPageHeader.repair(buffer, 0, page, timeline, segmentSize, systemIdentifier);
     }
 
     /**
@@ -269,12 +256,10 @@ public final class WalWriter implements AutoCloseable {
         if (end == dirtyFrom) {
             return;
         }
-        openSegment(dirtyFrom);
-        fileUnsynced = true;
-        file.write(
+        output.write(
                 buffer.addressOffset() + (dirtyFrom - bufferLsn),
                 (int) (end - dirtyFrom),
-                WalSegmentName.offsetIn(dirtyFrom, segmentSize));
+                dirtyFrom);
         dirtyFrom = insert & -PAGE_SIZE;
     }
 
@@ -283,95 +268,13 @@ public final class WalWriter implements AutoCloseable {
         long segmentEnd = insert + segmentSize - 1 & -(long) segmentSize;
         try {
             writeOut();
-            long pageEnd = insert + PAGE_SIZE - 1 & -PAGE_SIZE;
-            if (pageEnd != segmentEnd) {
-                openSegment(pageEnd);
-                fileUnsynced = true;
-                WalSegmentFile.zero(
-                        file, WalSegmentName.offsetIn(pageEnd, segmentSize), segmentSize);
-            }
+            output.zeroRestOfSegment(insert + PAGE_SIZE - 1 & -PAGE_SIZE, segmentEnd);
         } catch (DiskException | KernelStoppedException e) {
             throw stop(e);
         }
         insert = segmentEnd;
         bufferLsn = segmentEnd;
         dirtyFrom = segmentEnd;
-    }
-
-    /**
-     * WAL-9. The log ends with its page: what an earlier use, or an earlier attempt before a crash,
-     * left on the next page must not follow.
-     */
-    private void zeroNextPage() {
-        long zeros = buffer.addressOffset() + capacity;
-        int offset = WalSegmentName.offsetIn(insert, segmentSize);
-        if (offset != 0) {
-            openSegment(insert);
-            fileUnsynced = true;
-            file.write(zeros, PAGE_SIZE, offset);
-            return;
-        }
-        try (DiskFile following = disk.openIfExists(path(insert))) {
-            if (following != null) {
-                following.write(zeros, PAGE_SIZE, 0);
-                following.dataSync();
-            }
-        }
-    }
-
-    /**
-     * Opens the segment of {@code lsn}, creating it when it is not there; the one before is made
-     * durable first.
-     */
-    private void openSegment(long lsn) {
-        long segment = WalSegmentName.segmentOf(lsn, segmentSize);
-        if (file != null && fileSegment == segment) {
-            return;
-        }
-        if (file != null) {
-            syncFile();
-            file.close();
-            file = null;
-        }
-        String path = path(lsn);
-        file = disk.openIfExists(path);
-        boolean isNew = file == null;
-        if (isNew) {
-            WalSegmentFile.create(disk, directory, path, segmentSize);
-            file = disk.open(path);
-        }
-        fileSegment = segment;
-        long size = file.size();
-        if (size < segmentSize) {
-            WalSegmentFile.zero(file, size, segmentSize);
-            file.sync();
-        }
-        if (isNew && WalSegmentName.offsetIn(lsn, segmentSize) != 0) {
-            identifySegment(WalSegmentName.startOf(segment, segmentSize));
-        }
-    }
-
-    /**
-     * A segment begun in its middle still needs the long header of its first page, or nobody could
-     * read it.
-     */
-    private void identifySegment(long first) {
-        UnsafeBuffer page = new UnsafeBuffer(ByteBuffer.allocateDirect(PAGE_SIZE));
-        WalPageHeader.init(page, 0, first, timeline, segmentSize, systemIdentifier);
-        file.write(page.addressOffset(), PAGE_SIZE, 0);
-        fileUnsynced = true;
-    }
-
-    private void syncFile() {
-        if (fileUnsynced) {
-            file.dataSync();
-            fileUnsynced = false;
-        }
-    }
-
-    private String path(long lsn) {
-        return WalSegmentFile.path(
-                directory, timeline, WalSegmentName.segmentOf(lsn, segmentSize), segmentSize);
     }
 
     private void checkUsable() {

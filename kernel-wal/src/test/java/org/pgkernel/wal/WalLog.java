@@ -76,6 +76,25 @@ final class WalLog implements AutoCloseable {
                 disk, directory.toString(), timeline, segmentSize, SYSTEM, startLsn, prev, missing);
     }
 
+    WalInserter inserter(int ringBytes) {
+        return inserter(start, 0, ringBytes, new WalInserter.Parts());
+    }
+
+    WalInserter inserter(long startLsn, long prev, int ringBytes, WalInserter.Parts parts) {
+        return new WalInserter(
+                disk,
+                directory.toString(),
+                1,
+                segmentSize,
+                SYSTEM,
+                startLsn,
+                prev,
+                0,
+                0,
+                ringBytes,
+                parts);
+    }
+
     WalReader reader() {
         return reader(TimelineHistory.of(1));
     }

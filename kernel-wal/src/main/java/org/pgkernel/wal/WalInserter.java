@@ -1,0 +1,366 @@
+package org.pgkernel.wal;
+
+import static org.pgkernel.wal.WalPageHeader.PAGE_SIZE;
+
+import java.util.concurrent.atomic.AtomicLong;
+import org.pgkernel.base.Lsn;
+import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.base.error.KernelStoppedException;
+import org.pgkernel.base.error.RefusedException;
+
+/**
+ * Inserts records from many threads at once and makes them durable for all together.
+ *
+ * <p>A thread lays its record out, takes an insertion slot, reserves its room by one CAS ({@link
+ * InsertReservation}), copies the record there while others copy theirs ({@link WalRing}), and
+ * frees the slot. {@link WalFlush} writes what the slots ({@link InsertionSlots}) say is complete.
+ * Records of 8 MiB and more, segment switches and a new redo point take all slots.
+ *
+ * <p>From the reservation to the release of the slot is a critical section: a failure in it would
+ * leave a gap in the log, so it stops the kernel. (PostgreSQL: XLogInsertRecord, xlog.c.)
+ */
+public final class WalInserter implements AutoCloseable {
+    /** What {@link #insert} returns when the record needs images that it does not have. */
+    public static final long NEEDS_IMAGES = 0;
+
+    private static final int SLOTS = 16;
+
+    /**
+     * A background write makes the log durable after so much. (PostgreSQL: wal_writer_flush_after.)
+     */
+    private static final long SYNC_AFTER = 1 << 20;
+
+    private final WalBytePositions positions;
+    private final InsertReservation reservation;
+    private final InsertionSlots slots;
+    private final WalRing ring;
+    private final WalSegmentOutput output;
+    private final WalFlush flush;
+    private final WalSegments segments;
+
+    /** Commits up to here wait for nobody, but want to be durable soon. */
+    private final AtomicLong asynchronous = new AtomicLong();
+
+    /** Segment start up to which {@link #doWork} made segments ahead. WAL writer's own. */
+    private long prepared;
+
+    /** Written while all slots are held; read under one, or as a hint. */
+    private volatile long redoLsn;
+
+    private boolean closed;
+
+    /**
+     * @param startLsn where the first record goes: the page before it is kept, what follows is
+     *     zeroed
+     * @param prevLsn start of the record before, for xl_prev
+     * @param missingContinuation 0, or the page start at which an OVERWRITE_CONTRECORD record must
+     *     go first (then startLsn is there)
+     * @param redoLsn redo point of the last checkpoint, for {@link WalRecordBuilder#withoutImage}
+     * @param ringBytes a power of two, at least two pages (PostgreSQL: wal_buffers)
+     * @throws RefusedException when no record can begin at {@code startLsn}, or for a ring of
+     *     another size
+     */
+    public WalInserter(
+            Disk disk,
+            String directory,
+            int timeline,
+            int segmentSize,
+            long systemIdentifier,
+            long startLsn,
+            long prevLsn,
+            long missingContinuation,
+            long redoLsn,
+            int ringBytes) {
+        this(
+                disk,
+                directory,
+                timeline,
+                segmentSize,
+                systemIdentifier,
+                startLsn,
+                prevLsn,
+                missingContinuation,
+                redoLsn,
+                ringBytes,
+                new Parts());
+    }
+
+    /** What an inserter is made of; a test seeds faults by making other parts. */
+    static class Parts {
+        InsertReservation reservation(WalBytePositions positions, long start, long prevLsn) {
+            return new InsertReservation(positions, start, start, prevLsn);
+        }
+
+        InsertionSlots slots(InsertReservation reservation) {
+            return new InsertionSlots(reservation, SLOTS);
+        }
+
+        WalSegmentOutput output(
+                Disk disk, String directory, int timeline, int segmentSize, long system) {
+            return new WalSegmentOutput(disk, directory, timeline, segmentSize, system);
+        }
+    }
+
+    WalInserter(
+            Disk disk,
+            String directory,
+            int timeline,
+            int segmentSize,
+            long systemIdentifier,
+            long startLsn,
+            long prevLsn,
+            long missingContinuation,
+            long redoLsn,
+            int ringBytes,
+            Parts parts) {
+        WalWriter.checkStart(directory, segmentSize, startLsn, missingContinuation);
+        if (Integer.bitCount(ringBytes) != 1 || ringBytes < 2 * PAGE_SIZE) {
+            throw new RefusedException(
+                    "WAL buffers cannot have "
+                            + ringBytes
+                            + " bytes: a power of two from "
+                            + 2 * PAGE_SIZE
+                            + " on is needed");
+        }
+        this.redoLsn = redoLsn;
+        positions = new WalBytePositions(segmentSize);
+        long start = positions.of(startLsn);
+        reservation = parts.reservation(positions, start, prevLsn);
+        slots = parts.slots(reservation);
+        ring = new WalRing(positions, timeline, systemIdentifier, missingContinuation, ringBytes);
+        output = parts.output(disk, directory, timeline, segmentSize, systemIdentifier);
+        flush = new WalFlush(positions, slots, ring, output, startLsn);
+        segments = new WalSegments(disk, directory, timeline, segmentSize, output.creation);
+        int inPage = (int) startLsn & PAGE_SIZE - 1;
+        if (inPage != 0) {
+            ring.loadTail(output, startLsn - inPage, inPage);
+        }
+    }
+
+    /**
+     * Inserts the record; any thread, its own builder. The record is durable after {@link #flush}
+     * of what this returns.
+     *
+     * @return the record's end LSN, as pages carry it, or {@link #NEEDS_IMAGES}: nothing was
+     *     inserted, since the redo point has moved past a page that the record holds no image of;
+     *     the caller looks again which pages need one
+     */
+    public long insert(WalRecordBuilder record) {
+        flush.throwIfStopped();
+        assert !closed : "inserter is closed";
+        int length = record.prepare();
+        int size = (int) WalRecordFormat.align(length);
+        if (size >= InsertReservation.LARGE || record.isSwitch()) {
+            return insertAlone(record, length);
+        }
+        int slot = slots.acquire();
+        try {
+            if (record.lowestWithoutImage() <= redoLsn) {
+                return NEEDS_IMAGES;
+            }
+            long word = reservation.reserve(size);
+            long position = reservation.position(word);
+            long start = positions.startLsn(position);
+            byte[] bytes = record.finish(start, reservation.previousStart(word, start));
+            ring.copy(bytes, length, position, slots, slot, flush);
+            return positions.endLsn(position + size);
+        } catch (RuntimeException e) {
+            throw stopInserting(e);
+        } catch (Error e) {
+            flush.stop(e);
+            throw e;
+        } finally {
+            slots.release(slot);
+        }
+    }
+
+    /** Returns when all before the LSN, an end that {@link #insert} returned, is durable. */
+    public void flush(long lsn) {
+        if (lsn > flush.flushed() && lsn > insertLsn()) {
+            throw new DamagedDataException(
+                    "WAL is to be durable up to a place that it has not reached: the page or record"
+                            + " that told it is damaged insert="
+                            + Lsn.format(insertLsn())
+                            + " lsn="
+                            + Lsn.format(lsn));
+        }
+        flush.flush(lsn);
+    }
+
+    /**
+     * The commit that ends at the LSN does not wait; {@link #doWork} makes it durable next time.
+     * (PostgreSQL: XLogSetAsyncXactLSN.)
+     */
+    public void flushLater(long lsn) {
+        long now;
+        while ((now = asynchronous.get()) < lsn && !asynchronous.compareAndSet(now, lsn)) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /**
+     * One step of the WAL writer, by one thread at a time: asynchronous commits become durable,
+     * whole pages are written, the next segment is made before it is needed. (PostgreSQL:
+     * XLogBackgroundFlush, walwriter.c.)
+     *
+     * @return 0 when there was nothing to do
+     */
+    public int doWork() {
+        flush.throwIfStopped();
+        int work = 0;
+        long wanted = asynchronous.get();
+        if (wanted > flush.flushed()) {
+            flush(wanted);
+            work++;
+        }
+        if (flush.background(SYNC_AFTER) > 0) {
+            work++;
+        }
+        return work + prepareNextSegment();
+    }
+
+    /**
+     * Ends the segment with an XLOG_SWITCH record; durable on return. Does nothing at a segment's
+     * start. (PostgreSQL: RequestXLogSwitch, ReserveXLogSwitch.)
+     *
+     * @return end of the switch record, or where the log stands when nothing was done
+     */
+    public long switchSegment(WalRecordBuilder builder) {
+        return insert(builder.begin(WalRecordFormat.RM_XLOG_ID, WalRecordFormat.XLOG_SWITCH, 0));
+    }
+
+    /**
+     * Moves the redo point to where the next record will begin: every page that a later record
+     * changes first gets an image there. (PostgreSQL: CreateCheckPoint, Insert-&gt;RedoRecPtr.)
+     *
+     * @return the new redo point
+     */
+    public long moveRedo() {
+        slots.acquireAll();
+        try {
+            long redo = positions.startLsn(reservation.position());
+            redoLsn = redo;
+            return redo;
+        } finally {
+            slots.releaseAll();
+        }
+    }
+
+    /** The redo point; may have moved when the caller acts on it, which {@link #insert} sees. */
+    public long redoLsn() {
+        return redoLsn;
+    }
+
+    /** End of all records inserted. (PostgreSQL: GetXLogInsertRecPtr.) */
+    public long insertLsn() {
+        return positions.endLsn(reservation.position());
+    }
+
+    /** All before it is in the files. */
+    public long writtenLsn() {
+        return flush.written();
+    }
+
+    /** All before it is durable. */
+    public long flushedLsn() {
+        return flush.flushed();
+    }
+
+    /** How often the log was made durable since it was opened. */
+    public long syncs() {
+        return flush.syncs();
+    }
+
+    /** Start of the last record. Stops all insertions for a moment. */
+    public long lastRecord() {
+        slots.acquireAll();
+        try {
+            return reservation.lastRecord();
+        } finally {
+            slots.releaseAll();
+        }
+    }
+
+    /** Removes and recycles segments that no recovery needs. */
+    public WalSegments segments() {
+        return segments;
+    }
+
+    /** Frees the memory; the caller is the last one. What is not flushed is lost. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            try {
+                flush.close();
+            } finally {
+                ring.free();
+            }
+        }
+    }
+
+    /** A record that does not fit the reservation's one word. */
+    private long insertAlone(WalRecordBuilder record, int length) {
+        boolean isSwitch = record.isSwitch();
+        int slot = slots.acquireAll();
+        long end;
+        try {
+            if (record.lowestWithoutImage() <= redoLsn) {
+                return NEEDS_IMAGES;
+            }
+            long position = reservation.position();
+            long start = positions.startLsn(position);
+            long endPosition = position + WalRecordFormat.align(length);
+            end = positions.endLsn(endPosition);
+            long taken = end;
+            if (isSwitch) {
+                long endBefore = positions.endLsn(position);
+                if (WalSegmentName.offsetIn(endBefore, positions.segmentSize) == 0) {
+                    return endBefore;
+                }
+                taken = segmentEnd(end);
+            }
+            byte[] bytes = record.finish(start, reservation.lastRecord());
+            reservation.reserveTo(isSwitch ? positions.of(taken) : endPosition);
+            ring.copy(bytes, length, position, slots, slot, flush);
+            ring.zero(end, taken, slots, slot, flush);
+        } catch (RuntimeException e) {
+            throw stopInserting(e);
+        } catch (Error e) {
+            flush.stop(e);
+            throw e;
+        } finally {
+            slots.releaseAll();
+        }
+        if (isSwitch) {
+            flush(segmentEnd(end));
+        }
+        return end;
+    }
+
+    /** End of the segment that an end LSN belongs to. */
+    private long segmentEnd(long end) {
+        return end + positions.segmentSize - 1 & -(long) positions.segmentSize;
+    }
+
+    private int prepareNextSegment() {
+        long insert = insertLsn();
+        int offset = WalSegmentName.offsetIn(insert, positions.segmentSize);
+        long next = insert - offset + positions.segmentSize;
+        if (offset < positions.segmentSize / 4 * 3 || next == prepared) {
+            return 0;
+        }
+        try {
+            output.prepare(next);
+        } catch (RuntimeException e) {
+            throw flush.stop(e);
+        }
+        prepared = next;
+        return 1;
+    }
+
+    private KernelStoppedException stopInserting(RuntimeException e) {
+        return e instanceof KernelStoppedException stopped ? stopped : flush.stop(e);
+    }
+}
