@@ -20,6 +20,8 @@ import org.pgkernel.base.Page;
  * the tablespaces (all forks and segments, {@code pg_filenode.map}, {@code PG_VERSION}), every
  * SLRU, and the two-phase state files.
  *
+ * <p>A file of pages that ends with a piece of one is reported also when both sides have it (C09).
+ *
  * <p>Nothing is masked: LSN, checksum, hint bits and hole count. Left out are files that are no
  * part of what recovery restores: {@code pg_control} (compared field by field, see {@code
  * ControlFile.describeDifferences}), {@code pg_internal.init} (a cache that every server start
@@ -40,6 +42,12 @@ public final class ClusterComparison {
 
     private static final int KEPT_DIFFERENCES = 200;
     private static final Pattern FSM = Pattern.compile("\\d+_fsm(\\.\\d+)?");
+
+    /** Files of pages: relations', by their numbers, and SLRU segments, in hexadecimal. */
+    private static final Pattern PAGES =
+            Pattern.compile(
+                    "(base|global|pg_tblspc)/(.*/)?\\d+(_[a-z]+)?(\\.\\d+)?|pg_(?!twophase).*/[0-9A-F]+");
+
     private static final int CHUNK = 128 * Page.SIZE;
 
     /**
@@ -259,6 +267,15 @@ public final class ClusterComparison {
                 report(
                         new Difference(
                                 name, -1, -1, 0, 0, "length " + leftSize + " vs " + rightSize));
+            } else if (leftSize % Page.SIZE != 0 && PAGES.matcher(name).matches()) {
+                report(
+                        new Difference(
+                                name,
+                                -1,
+                                -1,
+                                0,
+                                0,
+                                "length " + leftSize + " is no multiple of " + Page.SIZE));
             }
             long common = Math.min(leftSize, rightSize);
             for (long at = 0; at < common; at += CHUNK) {
