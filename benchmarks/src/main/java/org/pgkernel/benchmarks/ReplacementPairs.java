@@ -12,19 +12,20 @@ import org.pgkernel.bufmgr.DropStrategy;
 /**
  * What a strategy's bookkeeping adds to a replacement, as a ratio to a pool that keeps nothing:
  * both in one process, by turns of {@link #TURN} replacements, so that whatever else the machine
- * does falls on both. Each pair of turns gives a ratio; the median counts, with the interval that
- * holds it with 95 % certainty (order statistics, no distribution assumed).
+ * does falls on both. Each pair of turns gives a ratio, and the median of {@link #PAIRS} is an
+ * instance's. Where a pool and its file come to lie in memory changes it by some per cent, so there
+ * are {@link #INSTANCES} instances, of fresh pools, made first by turns; their median counts, with
+ * the least and the most of them: the true median of all instances lies between these with 99 %
+ * certainty.
  *
  * <p>{@code LOOKUP} against {@code FULL_SCAN}, which run the same code, tells what such a ratio is
  * worth.
  */
 final class ReplacementPairs {
     private static final int TURN = 8_192;
-    private static final int PAIRS = 400;
-    private static final int WARMUP = 40;
-
-    /** 1.96 standard deviations of the number of pairs below the median: sqrt(n) / 2. */
-    private static final double HALF_WIDTH = 1.96 / 2;
+    private static final int PAIRS = 50;
+    private static final int WARMUP = 10;
+    private static final int INSTANCES = 8;
 
     private ReplacementPairs() {}
 
@@ -33,20 +34,32 @@ final class ReplacementPairs {
         List<String> lines = new ArrayList<>();
         lines.add(
                 "\"Benchmark\",\"Mode\",\"Threads\",\"Samples\",\"Score\",\"Score Error (95%)\",\"Unit\",\"Param: strategy\"");
-        try (ReplacingPool none = new ReplacingPool(DropStrategy.FULL_SCAN)) {
-            for (DropStrategy strategy :
-                    List.of(DropStrategy.LOOKUP, DropStrategy.DLIST, DropStrategy.ADAPTIVE)) {
-                try (ReplacingPool keeps = new ReplacingPool(strategy)) {
-                    double[] ratios = ratios(keeps, none);
-                    Arrays.sort(ratios);
-                    int half = (int) Math.ceil(HALF_WIDTH * Math.sqrt(PAIRS));
-                    lines.add(line("median", strategy, ratios[PAIRS / 2]));
-                    lines.add(line("low", strategy, ratios[PAIRS / 2 - half]));
-                    lines.add(line("high", strategy, ratios[PAIRS / 2 + half]));
-                }
+        for (DropStrategy strategy :
+                List.of(DropStrategy.LOOKUP, DropStrategy.DLIST, DropStrategy.ADAPTIVE)) {
+            double[] ratios = new double[INSTANCES];
+            for (int i = 0; i < INSTANCES; i++) {
+                ratios[i] = instance(strategy, (i & 1) == 0);
             }
+            Arrays.sort(ratios);
+            lines.add(
+                    line(
+                            "median",
+                            strategy,
+                            (ratios[INSTANCES / 2 - 1] + ratios[INSTANCES / 2]) / 2));
+            lines.add(line("low", strategy, ratios[0]));
+            lines.add(line("high", strategy, ratios[INSTANCES - 1]));
         }
         Files.write(Path.of(args[0]), lines);
+    }
+
+    private static double instance(DropStrategy strategy, boolean keepsFirst) throws IOException {
+        try (ReplacingPool one = new ReplacingPool(keepsFirst ? strategy : DropStrategy.FULL_SCAN);
+                ReplacingPool other =
+                        new ReplacingPool(keepsFirst ? DropStrategy.FULL_SCAN : strategy)) {
+            double[] ratios = keepsFirst ? ratios(one, other) : ratios(other, one);
+            Arrays.sort(ratios);
+            return (ratios[PAIRS / 2 - 1] + ratios[PAIRS / 2]) / 2;
+        }
     }
 
     private static double[] ratios(ReplacingPool keeps, ReplacingPool none) {
@@ -75,7 +88,7 @@ final class ReplacementPairs {
                 Locale.ROOT,
                 "\"org.pgkernel.benchmarks.ReplacementPairs.%s\",\"pairs\",1,%d,%.4f,NaN,\"ratio\",%s",
                 what,
-                PAIRS,
+                PAIRS * INSTANCES,
                 ratio,
                 strategy);
     }

@@ -393,11 +393,12 @@ final class BufferAllocator {
             int[] hashes,
             int[] heads,
             Fingerprints counted) {
+        int read = 0;
         for (int i = 0; i < count; i++) {
             hashes[i] = BufferTag.hash(spc, db, rel, fork, block + i);
             heads[i] = table.headHint(hashes[i]);
+            read += table.touchLock(hashes[i]);
         }
-        int read = 0;
         for (int i = 0; i < count; i++) {
             if (heads[i] >= 0) {
                 read += counted != null ? touch(heads[i], counted) : touchTag(heads[i]);
@@ -428,6 +429,7 @@ final class BufferAllocator {
         for (int i = 0; i < count; i++) {
             hashes[i] = descriptors.hash(buffers[i]);
             heads[i] = table.headHint(hashes[i]);
+            read += table.touchLock(hashes[i]);
         }
         for (int i = 0; i < count; i++) { // the way to the buffer in its chain
             if (heads[i] >= 0 && heads[i] != buffers[i]) {

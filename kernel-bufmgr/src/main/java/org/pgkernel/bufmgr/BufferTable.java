@@ -117,6 +117,11 @@ class BufferTable {
         return Math.max(-1, heads.getInt((hash & mask) << 2) - FIRST);
     }
 
+    /** The hash's partition's lock word, only to bring it into the cache. */
+    int touchLock(int hash) {
+        return locks.touch(partition(hash));
+    }
+
     /** The buffer after this one in its chain, or -1: read without a lock, so perhaps wrong. */
     int nextHint(int buffer) {
         return Math.max(-1, next.getInt(buffer << 2) - FIRST);

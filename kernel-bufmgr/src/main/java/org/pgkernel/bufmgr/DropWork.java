@@ -216,7 +216,7 @@ final class DropWork {
         int length = forks * 2;
         forkFields = Arrays.copyOf(forkFields, length * FIELDS);
         forkOrder = new long[length];
-        fingerprints = new int[length];
+        fingerprints = Arrays.copyOf(fingerprints, length);
     }
 
     /**
@@ -229,8 +229,10 @@ final class DropWork {
 
     /** Collects the forks' relations' fingerprints and makes {@link #forkOf} ready. */
     void prepareScan(Fingerprints of) {
-        Arrays.fill(members, 0);
-        fingerprintCount = 0;
+        while (fingerprintCount
+                > 0) { // of the scan before; all 8 KiB would cost more than a small scan
+            members[fingerprints[--fingerprintCount] >>> 6] = 0;
+        }
         for (int i = 0; i < forks; i++) {
             int fingerprint = of.of(forkSpc(i), forkDb(i), forkRel(i));
             if ((members[fingerprint >>> 6] >>> fingerprint & 1) == 0) {

@@ -139,6 +139,11 @@ final class LockTable {
         }
     }
 
+    /** Reads the lock's word, only to bring it into the cache. */
+    int touch(int index) {
+        return words.getInt(index << shift);
+    }
+
     boolean heldExclusivelyByMe(int index) {
         return words.getLongVolatile(index << shift) == mine();
     }
