@@ -2,6 +2,7 @@
 module org.pgkernel.heap {
     requires transitive org.pgkernel.recovery;
     requires transitive org.pgkernel.fsm;
+    requires aircompressor.v3;
 
     exports org.pgkernel.heap;
 

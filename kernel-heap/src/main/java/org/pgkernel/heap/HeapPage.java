@@ -391,7 +391,7 @@ final class HeapPage {
     }
 
     /** Where a used tuple begins; its header lies within the page. */
-    private static int tupleAt(DirectBuffer page, int offnum) {
+    static int tupleAt(DirectBuffer page, int offnum) {
         PageItems.checkPointers(page, false);
         if (offnum >= PageItems.FIRST_OFFSET_NUMBER && offnum <= Page.maxOffsetNumber(page)) {
             int itemId = Page.itemId(page, offnum);

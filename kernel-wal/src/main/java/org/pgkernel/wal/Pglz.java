@@ -1,13 +1,13 @@
 package org.pgkernel.wal;
 
 /**
- * PostgreSQL's own LZ compression, decoding side.
+ * PostgreSQL's own LZ compression, decoding side; {@link PglzCompressor} encodes.
  *
  * <p>A control byte says, from its low bit, what each of the next eight items is: 0 a literal byte;
  * 1 a reference back, two bytes or three: {@code oooollll oooooooo [extra]}, length {@code llll +
  * 3} (18 adds the extra byte) and distance 1 to 4095. (PostgreSQL: pg_lzcompress.c.)
  */
-final class Pglz {
+public final class Pglz {
     private Pglz() {}
 
     /**
@@ -17,7 +17,7 @@ final class Pglz {
      * @return false when the source is not that: it ends early or late, or refers to before the
      *     beginning
      */
-    static boolean decompress(byte[] source, int sourceLength, byte[] to, int rawSize) {
+    public static boolean decompress(byte[] source, int sourceLength, byte[] to, int rawSize) {
         int from = 0;
         int at = 0;
         while (from < sourceLength && at < rawSize) {

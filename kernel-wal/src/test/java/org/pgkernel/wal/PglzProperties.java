@@ -25,6 +25,32 @@ class PglzProperties {
         assertArrayEquals(raw, decoded);
     }
 
+    @Property(tries = 500)
+    void whatTheCompressorMakesIsDecodedAndSavesAQuarter(
+            @ForAll long seed, @ForAll @IntRange(min = 0, max = 20_000) int length) {
+        byte[] raw = repetitive(new Random(seed), length);
+        byte[] encoded = new byte[PglzCompressor.maxOutput(length)];
+        int size = new PglzCompressor().compress(raw, 0, length, encoded);
+        if (size < 0) {
+            assertTrue(length < 1000, "not worth it: " + length);
+            return;
+        }
+        assertTrue(size < length * 75 / 100, size + " of " + length);
+        byte[] decoded = new byte[length];
+        assertTrue(Pglz.decompress(encoded, size, decoded, length));
+        assertArrayEquals(raw, decoded);
+    }
+
+    @Example
+    void noiseAndShortDataAreGivenUp() {
+        byte[] noise = new byte[50_000];
+        new Random(1).nextBytes(noise);
+        PglzCompressor compressor = new PglzCompressor();
+        assertEquals(-1, compressor.compress(noise, 0, 50_000, new byte[50_004]));
+        assertEquals(-1, compressor.compress(new byte[31], 0, 31, new byte[35]));
+        assertEquals(5, compressor.compress(new byte[32], 0, 32, new byte[36]));
+    }
+
     @Property(tries = 300)
     void truncatedInputIsNeverWhole(
             @ForAll long seed, @ForAll @IntRange(min = 1, max = 4000) int length) {

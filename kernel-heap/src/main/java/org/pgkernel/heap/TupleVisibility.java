@@ -1,0 +1,387 @@
+package org.pgkernel.heap;
+
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_COMBOCID;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_LOCK_MASK;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_MOVED;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_XMAX_COMMITTED;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_XMAX_INVALID;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_XMAX_IS_MULTI;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_XMAX_LOCK_ONLY;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_XMIN_COMMITTED;
+import static org.pgkernel.heap.HeapTupleHeader.HEAP_XMIN_INVALID;
+
+import org.agrona.DirectBuffer;
+import org.pgkernel.base.TransactionId;
+import org.pgkernel.base.error.DamagedDataException;
+
+/**
+ * Who sees a tuple. One method a kind of snapshot; all read the header at {@code at} of a page that
+ * the caller has pinned and locked, shared at least, and give hints to {@link HintBits}.
+ *
+ * <p>Each asks of the inserter, then of the deleter: mine, running (or unseen by the snapshot),
+ * committed, else aborted, in this order; the order closes the gap in which a transaction has
+ * committed but still runs. A frozen inserter is seen by all and never looked up.
+ *
+ * <p>A hint that a transaction committed is given only when it cannot reach the disk before the
+ * commit record does; after a crash it would bring back what was never acknowledged. Hints of
+ * aborts have no such limit.
+ *
+ * <p>Owns scratch memory: one thread. Allocates nothing. (PostgreSQL: heapam_visibility.c.)
+ */
+public final class TupleVisibility {
+    /** What a tuple is to vacuum. (PostgreSQL: HTSV_Result.) */
+    public enum VacuumStatus {
+        DEAD,
+        LIVE,
+        RECENTLY_DEAD,
+        INSERT_IN_PROGRESS,
+        DELETE_IN_PROGRESS
+    }
+
+    /** Ids up to which nobody can see what was deleted; may advance from call to call. */
+    @FunctionalInterface
+    public interface VacuumHorizon {
+        /**
+         * True if no snapshot, now or later, sees this transaction as running. (PostgreSQL:
+         * GlobalVisTestIsRemovableXid.)
+         */
+        boolean isRemovable(int xid);
+    }
+
+    private static final int XMIN_FROZEN = HEAP_XMIN_COMMITTED | HEAP_XMIN_INVALID;
+
+    private final TransactionStatus transactions;
+    private final MultiXacts multis;
+    private final ComboCommandIds combos;
+    private final MultiXacts.Members members = new MultiXacts.Members();
+    private int deadAfter;
+    private int dirtyXmin;
+    private int dirtyXmax;
+
+    public TupleVisibility(
+            TransactionStatus transactions, MultiXacts multis, ComboCommandIds combos) {
+        this.transactions = transactions;
+        this.multis = multis;
+        this.combos = combos;
+    }
+
+    /** (PostgreSQL: HeapTupleSatisfiesMVCC.) */
+    public boolean satisfiesMvcc(DirectBuffer in, int at, Snapshot snapshot, HintBits hints) {
+        int infomask = checkedInfomask(in, at);
+        int xmin = HeapTupleHeader.xmin(in, at);
+        if (!isXminCommitted(infomask)) {
+            if (isXminInvalid(infomask)) {
+                return false;
+            }
+            if (transactions.isCurrent(xmin)) {
+                return ownInsertIsSeen(in, at, infomask, snapshot, hints);
+            }
+            if (snapshot.isInProgress(xmin)) {
+                return false;
+            }
+            if (!transactions.didCommit(xmin)) {
+                hints.set(at, HEAP_XMIN_INVALID);
+                return false;
+            }
+            hintCommitted(at, HEAP_XMIN_COMMITTED, xmin, hints);
+        } else if (!isXminFrozen(infomask) && snapshot.isInProgress(xmin)) {
+            return false;
+        }
+        if (isUndeleted(infomask)) {
+            return true;
+        }
+        int xmax = updateXid(in, at, infomask);
+        if ((infomask & HEAP_XMAX_COMMITTED) != 0 && (infomask & HEAP_XMAX_IS_MULTI) == 0) {
+            return snapshot.isInProgress(xmax);
+        }
+        if (!TransactionId.isValid(xmax)) {
+            return true;
+        }
+        if (transactions.isCurrent(xmax)) {
+            return Integer.compareUnsigned(cmax(in, at, infomask), snapshot.commandId()) >= 0;
+        }
+        if (snapshot.isInProgress(xmax)) {
+            return true;
+        }
+        return !deleterCommitted(at, infomask, xmax, hints);
+    }
+
+    /** The asking transaction inserted it: earlier commands' work counts. */
+    private boolean ownInsertIsSeen(
+            DirectBuffer in, int at, int infomask, Snapshot snapshot, HintBits hints) {
+        if (Integer.compareUnsigned(cmin(in, at, infomask), snapshot.commandId()) >= 0) {
+            return false;
+        }
+        if (isUndeleted(infomask)) {
+            return true;
+        }
+        if (!transactions.isCurrent(updateXid(in, at, infomask))) {
+            ownDeleterAborted(at, infomask, hints);
+            return true;
+        }
+        return Integer.compareUnsigned(cmax(in, at, infomask), snapshot.commandId()) >= 0;
+    }
+
+    /** The deleter was a subtransaction that aborted, for the row was never seen by others. */
+    private static void ownDeleterAborted(int at, int infomask, HintBits hints) {
+        if ((infomask & HEAP_XMAX_IS_MULTI) == 0) {
+            hints.set(at, HEAP_XMAX_INVALID);
+        }
+    }
+
+    /** As of now, own changes included. (PostgreSQL: HeapTupleSatisfiesSelf.) */
+    public boolean satisfiesSelf(DirectBuffer in, int at, HintBits hints) {
+        return satisfiesNow(in, at, hints, false);
+    }
+
+    /**
+     * As of now, and changes of running transactions count as made: who may conflict with the
+     * caller is in {@link #dirtyXmin} and {@link #dirtyXmax}. (PostgreSQL:
+     * HeapTupleSatisfiesDirty.)
+     */
+    public boolean satisfiesDirty(DirectBuffer in, int at, HintBits hints) {
+        return satisfiesNow(in, at, hints, true);
+    }
+
+    /** The running inserter of the tuple last asked by {@link #satisfiesDirty}, else invalid. */
+    public int dirtyXmin() {
+        return dirtyXmin;
+    }
+
+    /** The running deleter of the tuple last asked by {@link #satisfiesDirty}, else invalid. */
+    public int dirtyXmax() {
+        return dirtyXmax;
+    }
+
+    private boolean satisfiesNow(DirectBuffer in, int at, HintBits hints, boolean dirty) {
+        int infomask = checkedInfomask(in, at);
+        dirtyXmin = TransactionId.INVALID;
+        dirtyXmax = TransactionId.INVALID;
+        if (!isXminCommitted(infomask)) {
+            int xmin = HeapTupleHeader.xmin(in, at);
+            if (isXminInvalid(infomask)) {
+                return false;
+            }
+            if (transactions.isCurrent(xmin)) {
+                if (isUndeleted(infomask)) {
+                    return true;
+                }
+                if (!transactions.isCurrent(updateXid(in, at, infomask))) {
+                    ownDeleterAborted(at, infomask, hints);
+                    return true;
+                }
+                return false;
+            }
+            if (transactions.isInProgress(xmin)) {
+                dirtyXmin = dirty ? xmin : TransactionId.INVALID;
+                return dirty;
+            }
+            if (!transactions.didCommit(xmin)) {
+                hints.set(at, HEAP_XMIN_INVALID);
+                return false;
+            }
+            hintCommitted(at, HEAP_XMIN_COMMITTED, xmin, hints);
+        }
+        if (isUndeleted(infomask)) {
+            return true;
+        }
+        int xmax = updateXid(in, at, infomask);
+        if ((infomask & HEAP_XMAX_COMMITTED) != 0 && (infomask & HEAP_XMAX_IS_MULTI) == 0) {
+            return false;
+        }
+        if (!TransactionId.isValid(xmax)) {
+            return true;
+        }
+        if (transactions.isCurrent(xmax)) {
+            return false;
+        }
+        if (transactions.isInProgress(xmax)) {
+            dirtyXmax = dirty ? xmax : TransactionId.INVALID;
+            return true;
+        }
+        return !deleterCommitted(at, infomask, xmax, hints);
+    }
+
+    /** Every tuple. (PostgreSQL: HeapTupleSatisfiesAny.) */
+    public static boolean satisfiesAny() {
+        return true;
+    }
+
+    /** Not yet free for removal. (PostgreSQL: HeapTupleSatisfiesNonVacuumable.) */
+    public boolean satisfiesNonVacuumable(
+            DirectBuffer in, int at, VacuumHorizon horizon, HintBits hints) {
+        return vacuumStatus(in, at, horizon, hints) != VacuumStatus.DEAD;
+    }
+
+    /** (PostgreSQL: HeapTupleSatisfiesVacuum.) */
+    public VacuumStatus vacuumStatus(
+            DirectBuffer in, int at, VacuumHorizon horizon, HintBits hints) {
+        VacuumStatus status = vacuumStatus(in, at, hints);
+        return status == VacuumStatus.RECENTLY_DEAD && horizon.isRemovable(deadAfter)
+                ? VacuumStatus.DEAD
+                : status;
+    }
+
+    /** The deleter that the last {@link VacuumStatus#RECENTLY_DEAD} was about. */
+    public int deadAfter() {
+        return deadAfter;
+    }
+
+    /**
+     * Without a horizon: never DEAD but for aborted inserters. (PostgreSQL:
+     * HeapTupleSatisfiesVacuumHorizon.)
+     */
+    public VacuumStatus vacuumStatus(DirectBuffer in, int at, HintBits hints) {
+        int infomask = checkedInfomask(in, at);
+        deadAfter = TransactionId.INVALID;
+        if (!isXminCommitted(infomask)) {
+            int xmin = HeapTupleHeader.xmin(in, at);
+            if (isXminInvalid(infomask)) {
+                return VacuumStatus.DEAD;
+            }
+            if (transactions.isCurrent(xmin)) {
+                return !isUndeleted(infomask) && transactions.isCurrent(updateXid(in, at, infomask))
+                        ? VacuumStatus.DELETE_IN_PROGRESS
+                        : VacuumStatus.INSERT_IN_PROGRESS;
+            }
+            if (transactions.isInProgress(xmin)) {
+                return VacuumStatus.INSERT_IN_PROGRESS;
+            }
+            if (!transactions.didCommit(xmin)) {
+                hints.set(at, HEAP_XMIN_INVALID);
+                return VacuumStatus.DEAD;
+            }
+            hintCommitted(at, HEAP_XMIN_COMMITTED, xmin, hints);
+        }
+        if ((infomask & HEAP_XMAX_INVALID) != 0) {
+            return VacuumStatus.LIVE;
+        }
+        int rawXmax = HeapTupleHeader.xmax(in, at);
+        if (HeapTupleHeader.isLockedOnly(infomask)) {
+            if ((infomask & HEAP_XMAX_COMMITTED) == 0 && !lockersRun(rawXmax, infomask)) {
+                hints.set(at, HEAP_XMAX_INVALID);
+            }
+            return VacuumStatus.LIVE;
+        }
+        return deleterStatus(in, at, infomask, rawXmax, hints);
+    }
+
+    private VacuumStatus deleterStatus(
+            DirectBuffer in, int at, int infomask, int rawXmax, HintBits hints) {
+        boolean multi = (infomask & HEAP_XMAX_IS_MULTI) != 0;
+        int xmax = updateXid(in, at, infomask);
+        if (multi || (infomask & HEAP_XMAX_COMMITTED) == 0) {
+            boolean valid = TransactionId.isValid(xmax);
+            if (valid && transactions.isInProgress(xmax)) {
+                return VacuumStatus.DELETE_IN_PROGRESS;
+            }
+            if (!valid || !transactions.didCommit(xmax)) {
+                if (!multi || !isRunning(rawXmax)) {
+                    hints.set(at, HEAP_XMAX_INVALID);
+                }
+                return VacuumStatus.LIVE;
+            }
+            if (!multi) {
+                hintCommitted(at, HEAP_XMAX_COMMITTED, xmax, hints);
+            }
+        }
+        deadAfter = xmax;
+        return VacuumStatus.RECENTLY_DEAD;
+    }
+
+    private boolean lockersRun(int rawXmax, int infomask) {
+        if ((infomask & HEAP_XMAX_IS_MULTI) == 0) {
+            return transactions.isInProgress(rawXmax);
+        }
+        // Such a bit pattern came through pg_upgrade from 9.2 or before: the multixact is gone.
+        return (infomask & HEAP_LOCK_MASK) != 0 && isRunning(rawXmax);
+    }
+
+    /** Any member runs. (PostgreSQL: MultiXactIdIsRunning.) */
+    boolean isRunning(int multi) {
+        multis.members(multi, members);
+        for (int i = 0; i < members.count(); i++) {
+            if (transactions.isCurrent(members.xid(i))
+                    || transactions.isInProgress(members.xid(i))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Not running, and not the asker's: committed or gone. */
+    private boolean deleterCommitted(int at, int infomask, int xmax, HintBits hints) {
+        boolean multi = (infomask & HEAP_XMAX_IS_MULTI) != 0;
+        boolean committed = transactions.didCommit(xmax);
+        if (!multi) {
+            if (committed) {
+                hintCommitted(at, HEAP_XMAX_COMMITTED, xmax, hints);
+            } else {
+                hints.set(at, HEAP_XMAX_INVALID);
+            }
+        }
+        return committed;
+    }
+
+    private void hintCommitted(int at, int bit, int xid, HintBits hints) {
+        long lsn = transactions.unflushedCommitLsn(xid);
+        if (lsn == 0 || hints.maySetAfter(lsn)) {
+            hints.set(at, bit);
+        }
+    }
+
+    /**
+     * The transaction that deleted or updated the tuple: xmax, or the one member of a multixact
+     * that is no locker; invalid if there is none. (PostgreSQL: HeapTupleHeaderGetUpdateXid.)
+     */
+    int updateXid(DirectBuffer in, int at, int infomask) {
+        int xmax = HeapTupleHeader.xmax(in, at);
+        if ((infomask & HEAP_XMAX_IS_MULTI) == 0
+                || (infomask & (HEAP_XMAX_INVALID | HEAP_XMAX_LOCK_ONLY)) != 0) {
+            return xmax;
+        }
+        multis.members(xmax, members);
+        for (int i = 0; i < members.count(); i++) {
+            if (members.isUpdate(i)) {
+                return members.xid(i);
+            }
+        }
+        return TransactionId.INVALID;
+    }
+
+    private static boolean isUndeleted(int infomask) {
+        return (infomask & HEAP_XMAX_INVALID) != 0 || HeapTupleHeader.isLockedOnly(infomask);
+    }
+
+    /** Frozen included. */
+    static boolean isXminCommitted(int infomask) {
+        return (infomask & HEAP_XMIN_COMMITTED) != 0;
+    }
+
+    static boolean isXminInvalid(int infomask) {
+        return (infomask & XMIN_FROZEN) == HEAP_XMIN_INVALID;
+    }
+
+    static boolean isXminFrozen(int infomask) {
+        return (infomask & XMIN_FROZEN) == XMIN_FROZEN;
+    }
+
+    private int cmin(DirectBuffer in, int at, int infomask) {
+        int raw = HeapTupleHeader.commandId(in, at);
+        return (infomask & HEAP_COMBOCID) != 0 ? combos.cmin(raw) : raw;
+    }
+
+    private int cmax(DirectBuffer in, int at, int infomask) {
+        int raw = HeapTupleHeader.commandId(in, at);
+        return (infomask & HEAP_COMBOCID) != 0 ? combos.cmax(raw) : raw;
+    }
+
+    private static int checkedInfomask(DirectBuffer in, int at) {
+        int infomask = HeapTupleHeader.infomask(in, at);
+        if ((infomask & HEAP_MOVED) != 0) {
+            throw new DamagedDataException(
+                    "tuple was moved by a VACUUM FULL of before 9.0, which is not supported");
+        }
+        return infomask;
+    }
+}
