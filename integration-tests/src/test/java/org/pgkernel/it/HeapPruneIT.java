@@ -200,8 +200,7 @@ class HeapPruneIT {
     }
 
     /** Rows that committed, aborted, changed in place and elsewhere, were deleted and locked. */
-    private static void fill(Statement sql, Statement other, Statement reader)
-            throws SQLException {
+    private static void fill(Statement sql, Statement other, Statement reader) throws SQLException {
         Random random = new Random(SEED);
         sql.execute("create table rows (id int primary key, v int, t text) with (fillfactor = 60)");
         sql.execute(

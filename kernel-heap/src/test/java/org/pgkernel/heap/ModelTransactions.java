@@ -32,13 +32,18 @@ final class ModelTransactions implements TransactionStatus, MultiXacts {
         return state(xid) == State.COMMITTED || state(xid) == State.COMMITTED_LATE;
     }
 
+    /** Runs before each question; a test lets transactions end here. */
+    Runnable beforeQuestion = () -> {};
+
     @Override
     public boolean isCurrent(int xid) {
+        beforeQuestion.run();
         return state(xid) == State.MINE;
     }
 
     @Override
     public boolean isInProgress(int xid) {
+        beforeQuestion.run();
         asked++;
         return state(xid) == State.MINE || state(xid) == State.RUNNING;
     }

@@ -29,6 +29,7 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.heap.ModelTransactions.State;
 import org.pgkernel.heap.TupleVisibility.VacuumHorizon;
+import org.pgkernel.heap.TupleVisibility.VacuumStatus;
 
 /** HEAP-11, HEAP-12, HEAP-13: pruning and freezing change what is stored, never what is seen. */
 class PagePrunerProperties {
@@ -74,6 +75,9 @@ class PagePrunerProperties {
         assertFalse(
                 history.pruner.plan(history.page, xid -> xid < horizon, true),
                 "a second prune finds nothing");
+        for (int i = 1; i <= history.pruner.lines(); i++) {
+            assertNotEquals(VacuumStatus.DEAD, history.pruner.status(i), "lp " + i + " is left");
+        }
     }
 
     private static void assertRedirectsLead(UnsafeBuffer page) {
@@ -93,18 +97,22 @@ class PagePrunerProperties {
         Random random = new Random(seed);
         PruneHistory history = new PruneHistory(random);
         past(history, random);
-        int[] asked = {random.nextInt(10)};
-        VacuumHorizon moving =
-                xid -> {
-                    if (asked[0]-- == 0) {
+        State end = random.nextBoolean() ? State.ABORTED : State.COMMITTED;
+        Runnable ends =
+                () ->
                         history.world.states.replaceAll(
-                                (id, state) -> state == State.RUNNING ? State.ABORTED : state);
+                                (id, state) -> state == State.RUNNING ? end : state);
+        int[] left = {random.nextInt(20)};
+        history.world.beforeQuestion =
+                () -> {
+                    if (left[0]-- == 0) {
+                        ends.run();
                     }
-                    return xid < history.nextXid - (asked[0] > 0 ? 4 : 0);
                 };
+        VacuumHorizon moving = xid -> xid < history.nextXid - (left[0] >= 0 ? 4 : 0);
         boolean planned = history.pruner.plan(history.page, moving, true);
-        history.world.states.replaceAll(
-                (id, state) -> state == State.RUNNING ? State.ABORTED : state);
+        history.world.beforeQuestion = () -> {};
+        ends.run();
         List<Integer> before = history.answers(history.nextXid);
         history.pruner.applyHints(history.page);
         if (planned) {
@@ -160,7 +168,12 @@ class PagePrunerProperties {
             oldest = HeapTupleHeader.xmin(page, at);
         }
         int xmax = HeapTupleHeader.xmax(page, at);
-        return xmax == 0 ? oldest : Math.min(oldest, xmax);
+        if (xmax == 0) {
+            int links = HeapTupleHeader.HEAP_HOT_UPDATED | HeapTupleHeader.HEAP_KEYS_UPDATED;
+            assertEquals(0, HeapTupleHeader.infomask2(page, at) & links, "lp " + offnum);
+            return oldest;
+        }
+        return Math.min(oldest, xmax);
     }
 
     @Example
@@ -269,6 +282,17 @@ class PagePrunerProperties {
         prune(history, xid -> true);
         assertEquals(Page.packItemId(2, Page.LP_REDIRECT, 0), Page.itemId(page, 1));
         assertTrue(Page.lpIsNormal(Page.itemId(page, 2)));
+    }
+
+    @Example
+    void aForeignTupleAtTheEndOfAChainIsNoVersionOfIt() {
+        PruneHistory history = new PruneHistory(new Random(4));
+        twoVersions(history, State.COMMITTED);
+        history.world.states.put(90, State.COMMITTED);
+        HeapTupleHeader.setXmin(history.page, HeapPage.tupleAt(history.page, 2), 90);
+        prune(history, xid -> true);
+        assertEquals(Page.packItemId(0, Page.LP_DEAD, 0), Page.itemId(history.page, 1));
+        assertTrue(Page.lpIsNormal(Page.itemId(history.page, 2)));
     }
 
     /** A row inserted by 100 and HOT-updated by 101. */

@@ -84,13 +84,12 @@ final class PruneHistory {
         return find(root, (at) -> visibility.satisfiesSelf(page, at, HintBits.NONE) && !busy(at));
     }
 
+    /** A deletion that did not abort stands, even the transaction's own. */
     private boolean busy(int at) {
-        int infomask = HeapTupleHeader.infomask(page, at);
         int xmax = HeapTupleHeader.xmax(page, at);
-        return (infomask & HEAP_XMAX_INVALID) == 0
-                        && world.state(xmax) != State.ABORTED
-                        && xmax != 0
-                || HeapTupleHeader.xmin(page, at) == nextXid - 1;
+        return (HeapTupleHeader.infomask(page, at) & HEAP_XMAX_INVALID) == 0
+                && xmax != 0
+                && world.state(xmax) != State.ABORTED;
     }
 
     private int add(int xid, int flags) {
