@@ -1,5 +1,6 @@
 package org.pgkernel.xact;
 
+import java.util.function.LongConsumer;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.Page;
@@ -23,6 +24,9 @@ final class CommitLog {
     static final int COMMITTED = 1;
     static final int ABORTED = 2;
     static final int SUB_COMMITTED = 3;
+
+    /** Transactions that share one position of the WAL. (PostgreSQL: CLOG_XACTS_PER_LSN_GROUP.) */
+    static final int XACTS_PER_LSN_GROUP = 32;
 
     private static final int SLOTS = 128;
 
@@ -59,6 +63,36 @@ final class CommitLog {
         return XidPages.precedes(page1, page2, XACTS_PER_PAGE);
     }
 
+    /** Lets the pages of transactions that committed asynchronously wait for their records. */
+    void waitForWal(LongConsumer flush) {
+        slru.waitForWal(XACTS_PER_PAGE / XACTS_PER_LSN_GROUP, flush);
+    }
+
+    /**
+     * True for an xid that is the first one to use its page. (PostgreSQL: ExtendCLOG: right after
+     * the wrap the first xid of page zero is the first normal one.)
+     */
+    static boolean isFirstOfPage(int xid) {
+        return indexOf(xid) == 0 || xid == TransactionId.FIRST_NORMAL;
+    }
+
+    /** The page becomes zeros in memory; its record is the caller's. (PostgreSQL: ZeroCLOGPage.) */
+    void zeroPage(int page) {
+        synchronized (slru) {
+            slru.zeroPage(page);
+        }
+    }
+
+    /**
+     * Up to where the WAL must be durable before a hint that the transaction has committed may
+     * reach disk; 0 when it is already. (PostgreSQL: TransactionIdGetCommitLSN.)
+     */
+    long commitLsn(int xid) {
+        synchronized (slru) {
+            return slru.lsn(slru.readPage(pageOf(xid)), indexOf(xid) / XACTS_PER_LSN_GROUP);
+        }
+    }
+
     /** (PostgreSQL: StartupCLOG.) */
     void startup(int nextXid) {
         slru.latestPage(pageOf(nextXid));
@@ -81,6 +115,16 @@ final class CommitLog {
      * @param subxids buffer with {@code count} xids from {@code offset} on
      */
     void setTreeStatus(int xid, DirectBuffer subxids, int offset, int count, int status) {
+        setTreeStatus(xid, subxids, offset, count, status, 0);
+    }
+
+    /**
+     * The same.
+     *
+     * @param lsn end of a commit record that was not flushed: the pages wait for it; else 0
+     *     (PostgreSQL: TransactionIdAsyncCommitTree)
+     */
+    void setTreeStatus(int xid, DirectBuffer subxids, int offset, int count, int status, long lsn) {
         assert status == COMMITTED || status == ABORTED;
         int page = pageOf(xid);
         int onFirstPage = 0;
@@ -89,22 +133,23 @@ final class CommitLog {
         }
         synchronized (slru) {
             if (onFirstPage < count && status == COMMITTED) {
-                setByPages(subxids, offset, onFirstPage, count, SUB_COMMITTED);
+                setByPages(subxids, offset, onFirstPage, count, SUB_COMMITTED, lsn);
             }
             int slot = slru.readPage(page);
             if (status == COMMITTED) {
-                setRun(slot, subxids, offset, 0, onFirstPage, SUB_COMMITTED);
+                setRun(slot, subxids, offset, 0, onFirstPage, SUB_COMMITTED, lsn);
             }
-            setStatus(slot, xid, status);
-            setRun(slot, subxids, offset, 0, onFirstPage, status);
+            setStatus(slot, xid, status, lsn);
+            setRun(slot, subxids, offset, 0, onFirstPage, status, lsn);
             slru.markDirty(slot);
             if (onFirstPage < count) {
-                setByPages(subxids, offset, onFirstPage, count, status);
+                setByPages(subxids, offset, onFirstPage, count, status, lsn);
             }
         }
     }
 
-    private void setByPages(DirectBuffer subxids, int offset, int from, int to, int status) {
+    private void setByPages(
+            DirectBuffer subxids, int offset, int from, int to, int status, long lsn) {
         int i = from;
         while (i < to) {
             int page = pageOf(subxids.getInt(offset + i * 4));
@@ -113,15 +158,16 @@ final class CommitLog {
                 end++;
             }
             int slot = slru.readPage(page);
-            setRun(slot, subxids, offset, i, end, status);
+            setRun(slot, subxids, offset, i, end, status, lsn);
             slru.markDirty(slot);
             i = end;
         }
     }
 
-    private void setRun(int slot, DirectBuffer subxids, int offset, int from, int to, int status) {
+    private void setRun(
+            int slot, DirectBuffer subxids, int offset, int from, int to, int status, long lsn) {
         for (int i = from; i < to; i++) {
-            setStatus(slot, subxids.getInt(offset + i * 4), status);
+            setStatus(slot, subxids.getInt(offset + i * 4), status, lsn);
         }
     }
 
@@ -129,7 +175,7 @@ final class CommitLog {
      * In replay the final state may be there already; it is not set back to the intermediate one.
      * (PostgreSQL: TransactionIdSetStatusBit.)
      */
-    private void setStatus(int slot, int xid, int status) {
+    private void setStatus(int slot, int xid, int status, long lsn) {
         UnsafeBuffer memory = slru.memory();
         int at = Slru.offset(slot) + indexOf(xid) / 4;
         int shift = (xid & 3) * 2;
@@ -138,6 +184,9 @@ final class CommitLog {
             return;
         }
         memory.putByte(at, (byte) (bits & ~(3 << shift) | status << shift));
+        if (lsn != 0) {
+            slru.raiseLsn(slot, indexOf(xid) / XACTS_PER_LSN_GROUP, lsn);
+        }
     }
 
     /** The page becomes zeros, in the file too. (PostgreSQL: clog_redo, CLOG_ZEROPAGE.) */

@@ -24,7 +24,10 @@ final class CommitTimestampLog {
     private static final int NO_PAGE = -1;
 
     private final Slru slru;
-    private boolean active;
+
+    /** Changed by redo and by start-up alone. */
+    private volatile boolean active;
+
     private int pendingPage = NO_PAGE;
 
     CommitTimestampLog(Disk disk, String dataDirectory) {
@@ -48,6 +51,19 @@ final class CommitTimestampLog {
 
     static int pageOf(int xid) {
         return Integer.divideUnsigned(xid, XACTS_PER_PAGE);
+    }
+
+    /** (PostgreSQL: ExtendCommitTs.) */
+    static boolean isFirstOfPage(int xid) {
+        return Integer.remainderUnsigned(xid, XACTS_PER_PAGE) == 0
+                || xid == TransactionId.FIRST_NORMAL;
+    }
+
+    /** The page becomes zeros in memory. (PostgreSQL: ZeroCommitTsPage.) */
+    void zeroPage(int page) {
+        synchronized (slru) {
+            slru.zeroPage(page);
+        }
     }
 
     static boolean pagePrecedes(int page1, int page2) {

@@ -108,6 +108,19 @@ final class MultiXactLog {
         members.latestPage(memberPageOf(nextOffset));
     }
 
+    /** In memory; the record is the caller's. (PostgreSQL: ZeroMultiXactOffsetPage.) */
+    void zeroOffsetsPage(int page) {
+        synchronized (offsets) {
+            offsets.zeroPage(page);
+        }
+    }
+
+    void zeroMembersPage(int page) {
+        synchronized (members) {
+            members.zeroPage(page);
+        }
+    }
+
     void zeroOffsetsPageNow(int page) {
         synchronized (offsets) {
             offsets.writePage(offsets.zeroPage(page));

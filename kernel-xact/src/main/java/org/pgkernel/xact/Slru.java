@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.LongConsumer;
 import org.agrona.BufferUtil;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.Page;
@@ -49,6 +50,15 @@ final class Slru {
     private boolean inRecovery = true;
 
     /**
+     * Up to where the WAL must be durable before the slot's page may be written, one position for
+     * each group of a page's entries; under the control lock. Empty when nothing waits for WAL.
+     */
+    private long[] lsns = new long[0];
+
+    private int groups;
+    private LongConsumer flushWal = lsn -> {};
+
+    /**
      * @param directory absolute path of the log's directory
      * @param slots pages kept in memory
      * @param maxPage the highest page number there can be
@@ -81,6 +91,31 @@ final class Slru {
 
     int maxPage() {
         return maxPage;
+    }
+
+    /**
+     * Lets pages wait for the WAL from now on: an entry whose commit was not flushed must not reach
+     * its file before the commit record does. (PostgreSQL: group_lsn, slru.c.)
+     *
+     * @param groups of entries on a page, each with a position of its own
+     * @param flush makes the WAL durable up to a position; called under the control lock
+     */
+    synchronized void waitForWal(int groups, LongConsumer flush) {
+        this.groups = groups;
+        lsns = new long[slots * groups];
+        flushWal = flush;
+    }
+
+    /** The group's entries may be written once the WAL is durable up to there; never goes back. */
+    void raiseLsn(int slot, int group, long lsn) {
+        assert Thread.holdsLock(this);
+        int at = slot * groups + group;
+        lsns[at] = Math.max(lsns[at], lsn);
+    }
+
+    long lsn(int slot, int group) {
+        assert Thread.holdsLock(this);
+        return groups == 0 ? 0 : lsns[slot * groups + group];
     }
 
     /** Tells that redo is over: a missing file is an error from now on. */
@@ -129,6 +164,7 @@ final class Slru {
             if (slot < 0) {
                 slot = freeSlot();
                 physicalRead(page, slot);
+                forgetLsns(slot);
                 pageOf[slot] = page;
                 dirty[slot] = false;
             }
@@ -150,6 +186,7 @@ final class Slru {
             slot = freeSlot();
         }
         memory.setMemory(offset(slot), Page.SIZE, (byte) 0);
+        forgetLsns(slot);
         pageOf[slot] = page;
         dirty[slot] = true;
         lastUse[slot] = ++clock;
@@ -240,6 +277,18 @@ final class Slru {
             }
         }
         return true;
+    }
+
+    /** True if {@link #truncate} would find a segment to remove. (SlruScanDirCbReportPresence) */
+    synchronized boolean hasSegmentBefore(int cutoffPage) {
+        List<String> names = disk.list(directory);
+        for (int i = 0; i < names.size(); i++) {
+            int segment = segmentOf(names.get(i));
+            if (segment >= 0 && mayDelete(segment, cutoffPage)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Removes one segment, in memory and on disk. (PostgreSQL: SlruDeleteSegment.) */
@@ -347,7 +396,19 @@ final class Slru {
         }
     }
 
+    private void forgetLsns(int slot) {
+        Arrays.fill(lsns, slot * groups, (slot + 1) * groups, 0);
+    }
+
+    /** WAL before data. (PostgreSQL: SlruPhysicalWritePage.) */
     private void physicalWrite(DiskFile file, int segment, int slot) {
+        long lsn = 0;
+        for (int i = slot * groups; i < (slot + 1) * groups; i++) {
+            lsn = Math.max(lsn, lsns[i]);
+        }
+        if (lsn != 0) {
+            flushWal.accept(lsn);
+        }
         file.write(
                 address + offset(slot),
                 Page.SIZE,

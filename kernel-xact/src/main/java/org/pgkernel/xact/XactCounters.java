@@ -3,20 +3,31 @@ package org.pgkernel.xact;
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.recovery.RecoveredCounters;
 
-/** The counters in memory. Redo's thread only. (PostgreSQL: varsup.c, multixact.c, commit_ts.c.) */
+/**
+ * The counters in memory. (PostgreSQL: varsup.c, multixact.c, commit_ts.c.)
+ *
+ * <p>In recovery redo's thread alone changes them. Afterwards next and oldest xid are changed under
+ * the lock of {@link XidGenerator}, those of multixacts under the lock of {@link MultiXacts}, those
+ * of commit times under the monitor of {@link CommitTimestampLog}; anybody reads. A checkpoint that
+ * reads one of a pair earlier than the other does no harm: both only move forward, and replay from
+ * its redo point moves both past all that was assigned since.
+ */
 final class XactCounters implements RecoveredCounters {
-    private long nextFullXid = TransactionId.FIRST_NORMAL;
-    private int nextOid;
-    private int nextMulti = MultiXactLog.FIRST_MULTI;
-    private int nextMultiOffset;
-    private int oldestXid = TransactionId.FIRST_NORMAL;
-    private int oldestXidDb;
-    private int oldestMulti = MultiXactLog.FIRST_MULTI;
-    private int oldestMultiDb;
-    private int oldestCommitTsXid;
-    private int newestCommitTsXid;
+    private volatile long nextFullXid = TransactionId.FIRST_NORMAL;
+    private volatile int nextOid;
+    private volatile int nextMulti = MultiXactLog.FIRST_MULTI;
+    private volatile int nextMultiOffset;
+    private volatile int oldestXid = TransactionId.FIRST_NORMAL;
+    private volatile int oldestXidDb;
+    private volatile int oldestMulti = MultiXactLog.FIRST_MULTI;
+    private volatile int oldestMultiDb;
+    private volatile int oldestCommitTsXid;
+    private volatile int newestCommitTsXid;
     private boolean trackCommitTimestamp;
     private CommitTimestampLog commitTimestamps;
+
+    /** Who runs transactions, once recovery is over; set once. */
+    private volatile TransactionManager manager;
 
     /**
      * Gives the log that {@link #trackCommitTimestamp} turns on and off; before that the setting is
@@ -144,12 +155,20 @@ final class XactCounters implements RecoveredCounters {
         newestCommitTsXid = newest;
     }
 
+    void runs(TransactionManager manager) {
+        this.manager = manager;
+    }
+
     /**
      * With no prepared transactions nothing runs once replay has ended. (PostgreSQL:
-     * PrescanPreparedTransactions.)
+     * PrescanPreparedTransactions; later GetOldestActiveTransactionId.)
      */
     @Override
     public int oldestActiveXid() {
+        TransactionManager running = manager;
+        if (running != null) {
+            return running.oldestActiveXid();
+        }
         return TransactionId.xidOf(nextFullXid);
     }
 }

@@ -22,6 +22,9 @@ final class XactModule implements RecoveryModule, CheckpointParticipant {
     private final MultiXactLog multiXacts;
     private boolean recoveryOver;
 
+    /** Who runs transactions, once recovery is over; set once. */
+    private volatile TransactionManager manager;
+
     XactModule(RecoveryEnvironment environment) {
         this(environment.disk(), environment.dataDirectory());
     }
@@ -118,21 +121,38 @@ final class XactModule implements RecoveryModule, CheckpointParticipant {
      * Writes the logs in PostgreSQL's order. After recovery the segments of pg_subtrans that nobody
      * can ask for go as well: PostgreSQL removes them right after the checkpoint, which makes no
      * difference since nothing of that log outlives a crash.
+     *
+     * <p>Whoever logged a commit before the redo point has set its status before pg_xact is
+     * written: they are waited for. (PostgreSQL: GetVirtualXIDsDelayingChkpt, CreateCheckPoint.)
      */
     @Override
     public void checkpoint(long redoLsn) {
+        TransactionManager running = manager;
+        if (running != null) {
+            running.awaitCommitsInProgress();
+        }
         commitLog.slru().checkpoint();
         commitTimestamps.slru().checkpoint();
         subTrans.slru().checkpoint();
         multiXacts.offsets().checkpoint();
         multiXacts.members().checkpoint();
         if (recoveryOver) {
-            subTrans.truncate(nextXid());
+            subTrans.truncate(running == null ? nextXid() : running.oldestConsideredRunning());
         }
     }
 
     private int nextXid() {
         return TransactionId.xidOf(counters.nextFullXid());
+    }
+
+    /** From now on transactions run. */
+    void runs(TransactionManager manager) {
+        this.manager = manager;
+        counters.runs(manager);
+    }
+
+    XactCounters xactCounters() {
+        return counters;
     }
 
     CommitLog commitLog() {
