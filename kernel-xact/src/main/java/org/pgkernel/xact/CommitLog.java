@@ -203,11 +203,13 @@ final class CommitLog {
 
     /**
      * Zeroes what lies past the next xid on its page: subtransaction commits reach the log without
-     * WAL, so the page may hold the status of xids that will be assigned again. (PostgreSQL:
-     * TrimCLOG.)
+     * WAL, so the page may hold the status of xids that will be assigned again. Right after the
+     * wrap the page of the first normal xid need not be there yet, which PostgreSQL would miss.
+     * (PostgreSQL: TrimCLOG.)
      */
     void trim(int nextXid) {
-        if (indexOf(nextXid) == 0) {
+        if (indexOf(nextXid) == 0
+                || nextXid == TransactionId.FIRST_NORMAL && !slru.physicalPageExists(0)) {
             return;
         }
         synchronized (slru) {

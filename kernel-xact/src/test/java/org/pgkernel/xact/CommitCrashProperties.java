@@ -12,7 +12,6 @@ import java.util.Random;
 import java.util.Set;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
-import org.pgkernel.base.TransactionId;
 import org.pgkernel.recovery.ResourceManager;
 import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.testkit.CrashSearch;
@@ -135,7 +134,7 @@ class CommitCrashProperties {
                     int xid = session.xidIfAny();
                     if (xid != 0) {
                         manager.multiXacts().setOldestMember(session);
-                        int other = TransactionId.advance(xid);
+                        int other = session.topXidIfAny();
                         int multi = manager.multiXacts().create(session, xid, 1, other, 5);
                         multis.add(new Multi(multi, xid, other, durableCommits));
                     }

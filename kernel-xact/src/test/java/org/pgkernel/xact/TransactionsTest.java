@@ -12,6 +12,7 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.recovery.RmgrIds;
+import org.pgkernel.testkit.SimulatedDisk;
 import org.pgkernel.wal.WalRecordBuilder;
 
 class TransactionsTest {
@@ -90,6 +91,20 @@ class TransactionsTest {
         }
         assertEquals(1, wal.records.stream().filter(r -> r.equals("CLOG 0")).count());
         assertEquals(0x6_0000_0005L, manager.nextFullXid());
+    }
+
+    @Test
+    @DisplayName("C23: a crash right after the last xid before the wrap is recovered from")
+    void theFirstPageAfterTheWrapNeedNotBeThere() {
+        SimulatedDisk disk = XactFixture.disk();
+        XactFixture.createLogs(disk, 0x5_FFFF_FFF0L);
+        module = XactFixture.recovered(disk, 0x6_0000_0003L);
+        start(0);
+        TransactionSession session = manager.openSession(5);
+        session.begin();
+        assertEquals(3, session.xid());
+        session.commit(true);
+        assertTrue(manager.didCommit(3));
     }
 
     @Test
