@@ -32,7 +32,7 @@ public class PinAgainstEviction {
             if (!Words.DESCRIPTORS.hasTag(buffer, 1, 1, 1, 0, 1)) {
                 return;
             }
-            if (Words.DESCRIPTORS.pinUnchanged(buffer, word)) {
+            if (Words.DESCRIPTORS.pinUnchanged(buffer, word, MAX_USAGE_COUNT)) {
                 r.r1 = 1;
                 return;
             }
