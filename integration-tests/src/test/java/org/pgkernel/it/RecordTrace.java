@@ -10,6 +10,7 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.disk.PosixDisk;
+import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.testkit.ClusterComparison;
 import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalReader;
@@ -17,30 +18,6 @@ import org.pgkernel.wal.WalRecord;
 
 /** Which records touched a page: where to look when a page differs. */
 final class RecordTrace {
-    private static final String[] MANAGERS = {
-        "XLOG",
-        "Transaction",
-        "Storage",
-        "CLOG",
-        "Database",
-        "Tablespace",
-        "MultiXact",
-        "RelMap",
-        "Standby",
-        "Heap2",
-        "Heap",
-        "Btree",
-        "Hash",
-        "Gin",
-        "Gist",
-        "Sequence",
-        "SPGist",
-        "BRIN",
-        "CommitTs",
-        "ReplicationOrigin",
-        "Generic",
-        "LogicalMessage"
-    };
     private static final Pattern RELATION_FILE =
             Pattern.compile("(?:base/(\\d+)|global)/(\\d+)(?:_(fsm|vm|init))?(?:\\.(\\d+))?");
     private static final int KEPT = 12;
@@ -104,7 +81,7 @@ final class RecordTrace {
     }
 
     static String describe(WalRecord record, int id) {
-        return MANAGERS[record.rmid()]
+        return RmgrIds.name(record.rmid())
                 + String.format(" info=%02X", record.info() & 0xFF)
                 + " lsn="
                 + Lsn.format(record.lsn())

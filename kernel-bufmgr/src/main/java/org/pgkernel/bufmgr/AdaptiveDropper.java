@@ -326,7 +326,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             return false;
         }
         int hash = BufferTag.hash(spc, db, rel, number, block);
-        if (!allocator.dropCounted(buffer, hash, spc, db, rel, number, block, fingerprints)) {
+        if (!allocator.invalidate(buffer, hash, spc, db, rel, number, block, fingerprints)) {
             return false;
         }
         if (work.met(fork)) {

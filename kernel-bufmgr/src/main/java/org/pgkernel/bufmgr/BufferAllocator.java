@@ -298,7 +298,7 @@ final class BufferAllocator {
      * @param counted not null when the caller tells the tracker afterwards how many pages went:
      *     then only this is cleared here
      */
-    private boolean invalidate(
+    boolean invalidate(
             int buffer,
             int hash,
             int spc,
@@ -487,41 +487,6 @@ final class BufferAllocator {
             return false;
         }
         int state = descriptors.lockHeader(buffer);
-        if (refcount(state) == 0) {
-            forget(buffer, hash, state, counted);
-            table.unlock(partition);
-            replacement.free(buffer);
-            return true;
-        }
-        descriptors.unlockHeader(buffer, state);
-        table.unlock(partition); // wakes, so after the header
-        return invalidate(buffer, hash, spc, db, rel, fork, block, counted);
-    }
-
-    /**
-     * Throws the page away, unwritten, if the buffer still holds it: the same with the buffer known
-     * and no lock held, so that the partition is locked first and the header once.
-     *
-     * @param hash of the block
-     * @return false when the buffer holds another page, or none
-     */
-    boolean dropCounted(
-            int buffer,
-            int hash,
-            int spc,
-            int db,
-            int rel,
-            int fork,
-            int block,
-            Fingerprints counted) {
-        int partition = BufferTable.partition(hash);
-        table.lockExclusive(partition);
-        int state = descriptors.lockHeader(buffer);
-        if ((state & TAG_VALID) == 0 || !descriptors.hasTag(buffer, spc, db, rel, fork, block)) {
-            descriptors.unlockHeader(buffer, state);
-            table.unlock(partition);
-            return false;
-        }
         if (refcount(state) == 0) {
             forget(buffer, hash, state, counted);
             table.unlock(partition);

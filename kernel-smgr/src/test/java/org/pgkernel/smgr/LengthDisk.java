@@ -78,7 +78,7 @@ final class LengthDisk implements Disk {
 
     @Override
     public void rename(String from, String to) {
-        throw new UnsupportedOperationException();
+        throw new AssertionError("relations are never renamed: file=" + from);
     }
 
     @Override
