@@ -24,6 +24,9 @@ public final class WalInserter implements AutoCloseable {
     /** What {@link #insert} returns when the record needs images that it does not have. */
     public static final long NEEDS_IMAGES = 0;
 
+    /** Below the LSN of every page, new ones (0) included. */
+    private static final long NO_IMAGES = -1;
+
     private static final int SLOTS = 16;
 
     /**
@@ -47,6 +50,9 @@ public final class WalInserter implements AutoCloseable {
 
     /** Written while all slots are held; read under one, or as a hint. */
     private volatile long redoLsn;
+
+    /** {@link #redoLsn}, or {@link #NO_IMAGES}; written and read in the same way. */
+    private volatile long imageLsn;
 
     private boolean closed;
 
@@ -124,6 +130,7 @@ public final class WalInserter implements AutoCloseable {
                             + " on is needed");
         }
         this.redoLsn = redoLsn;
+        imageLsn = redoLsn;
         positions = new WalBytePositions(segmentSize);
         long start = positions.of(startLsn);
         reservation = parts.reservation(positions, start, prevLsn);
@@ -156,7 +163,7 @@ public final class WalInserter implements AutoCloseable {
         }
         int slot = slots.acquire();
         try {
-            if (record.lowestWithoutImage() <= redoLsn) {
+            if (record.lowestWithoutImage() <= imageLsn) {
                 return NEEDS_IMAGES;
             }
             long word = reservation.reserve(size);
@@ -241,6 +248,9 @@ public final class WalInserter implements AutoCloseable {
         try {
             long redo = positions.startLsn(reservation.position());
             redoLsn = redo;
+            if (imageLsn != NO_IMAGES) {
+                imageLsn = redo;
+            }
             return redo;
         } finally {
             slots.releaseAll();
@@ -250,6 +260,28 @@ public final class WalInserter implements AutoCloseable {
     /** The redo point; may have moved when the caller acts on it, which {@link #insert} sees. */
     public long redoLsn() {
         return redoLsn;
+    }
+
+    /**
+     * A page with this LSN or an older one needs an image in the record that changes it; no page
+     * does while images are off. A hint, as {@link #redoLsn} is.
+     */
+    public long imageLsn() {
+        return imageLsn;
+    }
+
+    /**
+     * Turns images on or off; they are on at first. Off is safe only where a page is never torn by
+     * a crash, and not while a backup runs. Who turns them on logs an XLOG_FPW_CHANGE record after
+     * it, who turns them off before. (PostgreSQL: UpdateFullPageWrites.)
+     */
+    public void fullPageWrites(boolean on) {
+        slots.acquireAll();
+        try {
+            imageLsn = on ? redoLsn : NO_IMAGES;
+        } finally {
+            slots.releaseAll();
+        }
     }
 
     /** End of all records inserted. (PostgreSQL: GetXLogInsertRecPtr.) */
@@ -306,7 +338,7 @@ public final class WalInserter implements AutoCloseable {
         int slot = slots.acquireAll();
         long end;
         try {
-            if (record.lowestWithoutImage() <= redoLsn) {
+            if (record.lowestWithoutImage() <= imageLsn) {
                 return NEEDS_IMAGES;
             }
             long position = reservation.position();

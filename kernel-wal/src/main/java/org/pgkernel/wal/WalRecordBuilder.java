@@ -132,7 +132,12 @@ public final class WalRecordBuilder {
             int block,
             DirectBuffer page,
             boolean standardLayout) {
-        block(id, spc, db, rel, fork, block, 0);
+        return block(id, spc, db, rel, fork, block, 0).addImage(id, page, standardLayout);
+    }
+
+    /** The block, registered without an image, gets one after all. */
+    WalRecordBuilder addImage(int id, DirectBuffer page, boolean standardLayout) {
+        assert (blocks & 1L << id) != 0 && !hasImage(id) : "block id " + id;
         forkFlags[id] |= BKPBLOCK_HAS_IMAGE;
         int lower = Page.lower(page);
         int upper = Page.upper(page);
@@ -179,6 +184,17 @@ public final class WalRecordBuilder {
             forkFlags[id] |= BKPBLOCK_HAS_DATA;
         }
         return this;
+    }
+
+    /** The block's image says it all. */
+    void dropBlockData(int id) {
+        blockDataLength[id] = 0;
+        forkFlags[id] &= ~BKPBLOCK_HAS_DATA;
+    }
+
+    /** Every page without image is told anew. */
+    void forgetWithoutImage() {
+        lowestWithoutImage = Long.MAX_VALUE;
     }
 
     /**
@@ -353,7 +369,7 @@ public final class WalRecordBuilder {
         return at + mainLength;
     }
 
-    private boolean hasImage(int id) {
+    boolean hasImage(int id) {
         return (forkFlags[id] & BKPBLOCK_HAS_IMAGE) != 0;
     }
 
