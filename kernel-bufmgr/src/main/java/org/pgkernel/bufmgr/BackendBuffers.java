@@ -21,7 +21,7 @@ import org.pgkernel.smgr.SmgrRelation;
  * anything was changed. Allocates nothing, except for scopes and when it holds more than ever
  * before. (PostgreSQL: PrivateRefCount, ResourceOwner.)
  */
-public final class BackendBuffers implements AutoCloseable {
+public final class BackendBuffers implements PageBuffers, AutoCloseable {
     private final BufferPool pool;
     private final String name;
     private final Consumer<String> leaks;
@@ -52,6 +52,11 @@ public final class BackendBuffers implements AutoCloseable {
         return name;
     }
 
+    @Override
+    public BufferPool pool() {
+        return pool;
+    }
+
     /** Begins a scope inside the innermost one, for try-with-resources. */
     public BufferScope enter(String scope) {
         requireOpen();
@@ -65,6 +70,7 @@ public final class BackendBuffers implements AutoCloseable {
      *
      * @return the buffer, pinned (and locked in the locking modes)
      */
+    @Override
     public int read(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
         return read(relation, fork, block, mode, null);
     }
@@ -209,6 +215,7 @@ public final class BackendBuffers implements AutoCloseable {
      * Gives up a pin of the innermost scope; with the last one the page's content lock must have
      * been given up. (PostgreSQL: ReleaseBuffer.)
      */
+    @Override
     public void release(int buffer) {
         int count = pins.count(buffer);
         if (count == 0) {
@@ -257,12 +264,14 @@ public final class BackendBuffers implements AutoCloseable {
         return pool.pinLimit.grant(wanted, pins.distinct());
     }
 
+    @Override
     public void lockShared(int buffer) {
         requirePinWithoutLock(buffer);
         pool.lockShared(buffer);
         locked.addInt(buffer);
     }
 
+    @Override
     public void lockExclusive(int buffer) {
         requirePinWithoutLock(buffer);
         pool.lockExclusive(buffer);
@@ -326,6 +335,7 @@ public final class BackendBuffers implements AutoCloseable {
     }
 
     /** Gives up the content lock, of whatever mode. */
+    @Override
     public void unlock(int buffer) {
         int index = lockIndex(buffer);
         if (index < 0) {
@@ -339,12 +349,14 @@ public final class BackendBuffers implements AutoCloseable {
     }
 
     /** The caller holds the exclusive lock. (PostgreSQL: MarkBufferDirty.) */
+    @Override
     public void markDirty(int buffer) {
         requireExclusive(buffer, "marks a page dirty");
         pool.markDirty(buffer);
     }
 
     /** The caller holds a content lock; see {@link BufferPool#markDirtyHint(int, boolean)}. */
+    @Override
     public void markDirtyHint(int buffer, boolean standardPage) {
         if (lockIndex(buffer) < 0) {
             throw misuse("sets a hint without a content lock", buffer);

@@ -23,7 +23,7 @@ import org.pgkernel.smgr.StorageManager;
  * keeps its bytes still. Pins are counted per buffer, not per thread: {@link #backend} counts them
  * per backend and owns them in scopes.
  */
-public final class BufferPool implements AutoCloseable {
+public final class BufferPool implements PageBuffers, AutoCloseable {
     public static final int MIN_BUFFERS = 16;
     public static final int MAX_BUFFERS = 1 << 26;
 
@@ -136,6 +136,11 @@ public final class BufferPool implements AutoCloseable {
         return nbuffers;
     }
 
+    @Override
+    public BufferPool pool() {
+        return this;
+    }
+
     public StorageManager smgr() {
         return smgr;
     }
@@ -150,6 +155,7 @@ public final class BufferPool implements AutoCloseable {
      * @throws org.pgkernel.base.error.DiskException when the block cannot be read, or a dirty page
      *     that had to make room not be written
      */
+    @Override
     public int read(SmgrRelation relation, ForkNumber fork, int block, ReadMode mode) {
         return read(relation, fork, block, mode, null);
     }
@@ -333,6 +339,7 @@ public final class BufferPool implements AutoCloseable {
     }
 
     /** Gives up a pin; a lock must have been released before. */
+    @Override
     public void release(int buffer) {
         assert BufferState.refcount(descriptors.state(buffer)) > 1
                         || !content.heldExclusivelyByMe(buffer)
@@ -340,10 +347,12 @@ public final class BufferPool implements AutoCloseable {
         allocator.unpin(buffer);
     }
 
+    @Override
     public void lockShared(int buffer) {
         content.lockShared(buffer);
     }
 
+    @Override
     public void lockExclusive(int buffer) {
         content.lockExclusive(buffer);
     }
@@ -371,6 +380,7 @@ public final class BufferPool implements AutoCloseable {
         return pinWaiters.tryLockForCleanup(buffer);
     }
 
+    @Override
     public void unlock(int buffer) {
         content.unlock(buffer);
     }
@@ -391,6 +401,7 @@ public final class BufferPool implements AutoCloseable {
     }
 
     /** The caller holds pin and exclusive lock. (PostgreSQL: MarkBufferDirty.) */
+    @Override
     public void markDirty(int buffer) {
         assert content.heldExclusivelyByMe(buffer) : "page marked dirty without its exclusive lock";
         descriptors.markDirty(buffer);
@@ -408,6 +419,7 @@ public final class BufferPool implements AutoCloseable {
      *
      * @param standardPage what lies between pd_lower and pd_upper means nothing
      */
+    @Override
     public void markDirtyHint(int buffer, boolean standardPage) {
         assert content.isHeld(buffer) : "hint set without a content lock";
         hints.markDirty(buffer, standardPage);

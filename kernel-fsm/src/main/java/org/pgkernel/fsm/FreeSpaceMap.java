@@ -4,7 +4,9 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
+import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.bufmgr.PageBuffers;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.smgr.SmgrRelation;
@@ -18,7 +20,7 @@ import org.pgkernel.smgr.SmgrRelation;
  * own views of pages: one thread each. Nothing allocates but the constructor. (PostgreSQL:
  * freespace.c.)
  */
-public final class FreeSpaceMap {
+public final class FreeSpaceMap implements FreeSpace {
     /** Bytes of free space a category stands for. (PostgreSQL: FSM_CAT_STEP.) */
     public static final int CATEGORY_STEP = Page.SIZE / 256;
 
@@ -29,9 +31,18 @@ public final class FreeSpaceMap {
     public static final int MAX_REQUEST =
             Page.SIZE - Page.maxAlign(Page.HEADER_SIZE + Page.ITEM_ID_SIZE);
 
+    /**
+     * So often a search starts anew after it set the upper levels right. (PostgreSQL: fsm_search.)
+     */
+    private static final int MOST_RESTARTS = 10_000;
+
+    private final MapPages pages = new MapPages(ForkNumber.FSM);
     private final UnsafeBuffer page = new UnsafeBuffer(0L, 0);
     private final UnsafeBuffer[] levelPages = new UnsafeBuffer[FsmAddress.TREE_DEPTH];
     private boolean endOfMap;
+
+    /** What {@link #searchPage} saw. */
+    private int foundAtMost;
 
     public FreeSpaceMap() {
         for (int i = 0; i < levelPages.length; i++) {
@@ -48,6 +59,18 @@ public final class FreeSpaceMap {
             return 255;
         }
         return Math.min(freeBytes / CATEGORY_STEP, 254);
+    }
+
+    /**
+     * The least category whose pages all have so many bytes free: rounded up. (PostgreSQL:
+     * fsm_space_needed_to_cat.)
+     */
+    static int categoryNeeded(int bytes) {
+        if (bytes < 0 || bytes > MAX_REQUEST) {
+            throw new RefusedException(
+                    "a page cannot have " + bytes + " bytes free, at most " + MAX_REQUEST);
+        }
+        return bytes == 0 ? 1 : Math.min((bytes + CATEGORY_STEP - 1) / CATEGORY_STEP, 255);
     }
 
     /** The least free space of a category, bytes. (PostgreSQL: fsm_space_cat_to_avail.) */
@@ -78,18 +101,197 @@ public final class FreeSpaceMap {
         pool.release(buffer);
     }
 
+    @Override
+    public int pageWithFreeSpace(PageBuffers buffers, SmgrRelation relation, int bytes) {
+        return search(buffers, relation, categoryNeeded(bytes));
+    }
+
+    @Override
+    public int recordAndFind(
+            PageBuffers buffers, SmgrRelation relation, int oldBlock, int oldFree, int bytes) {
+        int wanted = categoryNeeded(bytes);
+        int leaf = FsmAddress.leafOf(oldBlock);
+        int slot =
+                setAndSearch(
+                        buffers,
+                        relation,
+                        FsmAddress.BOTTOM_LEVEL,
+                        leaf,
+                        FsmAddress.slotOf(oldBlock),
+                        category(oldFree),
+                        wanted);
+        if (slot >= 0) {
+            int block = FsmAddress.heapBlock(leaf, slot);
+            if (MapPages.hasBlock(relation, ForkNumber.MAIN, block)) {
+                return block;
+            }
+        }
+        return search(buffers, relation, wanted);
+    }
+
+    @Override
+    public void record(PageBuffers buffers, SmgrRelation relation, int heapBlock, int freeBytes) {
+        setAndSearch(
+                buffers,
+                relation,
+                FsmAddress.BOTTOM_LEVEL,
+                FsmAddress.leafOf(heapBlock),
+                FsmAddress.slotOf(heapBlock),
+                category(freeBytes),
+                0);
+    }
+
+    /**
+     * Goes down from the root; where a page has less than its parent said, the parent is corrected
+     * and the search starts anew. The upper levels may be badly out of date, so that this happens
+     * often, but not for ever. (PostgreSQL: fsm_search.)
+     */
+    private int search(PageBuffers buffers, SmgrRelation relation, int category) {
+        int level = FsmAddress.ROOT_LEVEL;
+        int logicalPage = 0;
+        int restarts = 0;
+        while (restarts <= MOST_RESTARTS) {
+            int slot = searchPage(buffers, relation, level, logicalPage, category);
+            if (slot >= 0 && level > FsmAddress.BOTTOM_LEVEL) {
+                level--;
+                logicalPage = FsmAddress.childPage(logicalPage, slot);
+                continue;
+            }
+            if (slot >= 0) {
+                int block = FsmAddress.heapBlock(logicalPage, slot);
+                if (MapPages.hasBlock(relation, ForkNumber.MAIN, block)) {
+                    return block;
+                }
+                forgetPastEnd(buffers, relation, logicalPage);
+            } else if (level == FsmAddress.ROOT_LEVEL) {
+                return BlockNumber.INVALID;
+            } else {
+                // Another backend may have changed the page since: the next vacuum puts it right.
+                setAndSearch(
+                        buffers,
+                        relation,
+                        level + 1,
+                        FsmAddress.parentPage(logicalPage),
+                        FsmAddress.parentSlot(logicalPage),
+                        foundAtMost,
+                        0);
+            }
+            restarts++;
+            level = FsmAddress.ROOT_LEVEL;
+            logicalPage = 0;
+        }
+        return BlockNumber.INVALID;
+    }
+
+    /**
+     * @return a slot, or {@link FsmPage#NONE}: then {@link #foundAtMost} is the greatest category
+     *     that the page has, 0 when there is no such page
+     */
+    private int searchPage(
+            PageBuffers buffers, SmgrRelation relation, int level, int logicalPage, int category) {
+        foundAtMost = 0;
+        int buffer = read(buffers, relation, level, logicalPage, page);
+        if (buffer < 0) {
+            return FsmPage.NONE;
+        }
+        buffers.lockShared(buffer);
+        int slot = FsmPage.search(page, category);
+        if (slot == FsmPage.TORN) {
+            buffers.unlock(buffer);
+            buffers.lockExclusive(buffer);
+            slot = repairAndSearch(buffers, buffer, category);
+        }
+        if (slot >= 0) {
+            // Two searchers may garble it under their shared locks; it is checked when it is used.
+            FsmPage.setNextSlot(page, level == FsmAddress.BOTTOM_LEVEL ? slot + 1 : slot);
+        } else {
+            foundAtMost = FsmPage.maxAvail(page);
+        }
+        buffers.unlock(buffer);
+        buffers.release(buffer);
+        return slot;
+    }
+
+    /** The page in {@link #page}, exclusively locked. What is whole stays as it is. */
+    private int repairAndSearch(PageBuffers buffers, int buffer, int category) {
+        int slot = FsmPage.search(page, category);
+        if (slot == FsmPage.TORN) {
+            FsmPage.rebuild(page);
+            buffers.markDirtyHint(buffer, false);
+            slot = FsmPage.search(page, category);
+        }
+        return slot;
+    }
+
+    /**
+     * C13: the heap ended before blocks that the map knows: it reached the disk and they did not.
+     * All of them that this leaf page has are forgotten. The heap's size is asked under the page's
+     * lock, so what a backend recorded of blocks that it has just added stays.
+     */
+    private void forgetPastEnd(PageBuffers buffers, SmgrRelation relation, int leaf) {
+        int buffer = read(buffers, relation, FsmAddress.BOTTOM_LEVEL, leaf, page);
+        if (buffer < 0) {
+            return;
+        }
+        buffers.lockExclusive(buffer);
+        int blocks = relation.nblocks(ForkNumber.MAIN);
+        int endLeaf = FsmAddress.leafOf(blocks);
+        int firstSlot = endLeaf < leaf ? 0 : FsmAddress.slotOf(blocks);
+        if (endLeaf <= leaf && FsmPage.truncateAvail(page, firstSlot)) {
+            buffers.markDirtyHint(buffer, false);
+        }
+        buffers.unlock(buffer);
+        buffers.release(buffer);
+    }
+
+    /**
+     * Sets a slot, and looks for another one on the same page if {@code wanted} is not 0.
+     *
+     * @return the slot found or {@link FsmPage#NONE}. (PostgreSQL: fsm_set_and_search.)
+     */
+    private int setAndSearch(
+            PageBuffers buffers,
+            SmgrRelation relation,
+            int level,
+            int logicalPage,
+            int slot,
+            int category,
+            int wanted) {
+        int block = FsmAddress.block(level, logicalPage);
+        int buffer = pages.readExtended(buffers, relation, block, page);
+        buffers.lockExclusive(buffer);
+        if (FsmPage.setAvail(page, slot, category)) {
+            buffers.markDirtyHint(buffer, false);
+        }
+        int found = FsmPage.NONE;
+        if (wanted != 0) {
+            found = repairAndSearch(buffers, buffer, wanted);
+            if (found >= 0) {
+                FsmPage.setNextSlot(page, level == FsmAddress.BOTTOM_LEVEL ? found + 1 : found);
+            }
+        }
+        buffers.unlock(buffer);
+        buffers.release(buffer);
+        return found;
+    }
+
     /**
      * The recorded category of a heap block, 0 when the map does not reach it. (PostgreSQL:
      * GetRecordedFreeSpace, which answers in bytes.)
      */
-    public int recordedCategory(BufferPool pool, SmgrRelation relation, int heapBlock) {
+    public int recordedCategory(PageBuffers buffers, SmgrRelation relation, int heapBlock) {
         int buffer =
-                read(pool, relation, FsmAddress.BOTTOM_LEVEL, FsmAddress.leafOf(heapBlock), page);
+                read(
+                        buffers,
+                        relation,
+                        FsmAddress.BOTTOM_LEVEL,
+                        FsmAddress.leafOf(heapBlock),
+                        page);
         if (buffer < 0) {
             return 0;
         }
         int category = FsmPage.avail(page, FsmAddress.slotOf(heapBlock));
-        pool.release(buffer);
+        buffers.release(buffer);
         return category;
     }
 
@@ -100,7 +302,7 @@ public final class FreeSpaceMap {
      *     {@link #vacuumRange}; {@link BlockNumber#INVALID} when there is nothing to truncate.
      *     (PostgreSQL: FreeSpaceMapPrepareTruncateRel.)
      */
-    public int prepareTruncate(BufferPool pool, SmgrRelation relation, int heapBlocks) {
+    public int prepareTruncate(PageBuffers buffers, SmgrRelation relation, int heapBlocks) {
         if (!relation.exists(ForkNumber.FSM)) {
             return BlockNumber.INVALID;
         }
@@ -111,28 +313,23 @@ public final class FreeSpaceMap {
             boolean smaller = Integer.compareUnsigned(relation.nblocks(ForkNumber.FSM), block) <= 0;
             return smaller ? BlockNumber.INVALID : block;
         }
-        int buffer = read(pool, relation, FsmAddress.BOTTOM_LEVEL, leaf, page);
+        int buffer = read(buffers, relation, FsmAddress.BOTTOM_LEVEL, leaf, page);
         if (buffer < 0) {
             return BlockNumber.INVALID;
         }
-        pool.lockExclusive(buffer);
+        buffers.lockExclusive(buffer);
         FsmPage.truncateAvail(page, firstSlot);
-        pool.markDirty(buffer);
-        pool.unlock(buffer);
-        pool.release(buffer);
+        buffers.markDirty(buffer);
+        buffers.unlock(buffer);
+        buffers.release(buffer);
         return block + 1;
     }
 
-    /**
-     * Brings the upper levels over heap blocks {@code start} to {@code end - 1} in line with the
-     * leaves.
-     *
-     * @param end exclusive; {@link BlockNumber#INVALID} for the rest of the relation. (PostgreSQL:
-     *     FreeSpaceMapVacuumRange.)
-     */
-    public void vacuumRange(BufferPool pool, SmgrRelation relation, int start, int end) {
+    /** Brings the upper levels over these heap blocks in line with the leaves. */
+    @Override
+    public void vacuumRange(PageBuffers buffers, SmgrRelation relation, int start, int end) {
         if (Integer.compareUnsigned(end, start) > 0) {
-            vacuumPage(pool, relation, FsmAddress.ROOT_LEVEL, 0, start, end);
+            vacuumPage(buffers, relation, FsmAddress.ROOT_LEVEL, 0, start, end);
         }
     }
 
@@ -141,30 +338,31 @@ public final class FreeSpaceMap {
      *     (PostgreSQL: fsm_vacuum_page.)
      */
     private int vacuumPage(
-            BufferPool pool,
+            PageBuffers buffers,
             SmgrRelation relation,
             int level,
             int logicalPage,
             int start,
             int end) {
         UnsafeBuffer view = levelPages[level];
-        int buffer = read(pool, relation, level, logicalPage, view);
+        int buffer = read(buffers, relation, level, logicalPage, view);
         endOfMap = buffer < 0;
         if (endOfMap) {
             return 0;
         }
         if (level > FsmAddress.BOTTOM_LEVEL) {
-            vacuumChildren(pool, relation, level, logicalPage, start, end, buffer);
+            vacuumChildren(buffers, relation, level, logicalPage, start, end, buffer);
             endOfMap = false;
         }
         int max = FsmPage.maxAvail(view);
-        FsmPage.resetNextSlot(view);
-        pool.release(buffer);
+        // Low blocks are to be used first, so that the relation's end may become empty.
+        FsmPage.setNextSlot(view, 0);
+        buffers.release(buffer);
         return max;
     }
 
     private void vacuumChildren(
-            BufferPool pool,
+            PageBuffers buffers,
             SmgrRelation relation,
             int level,
             int logicalPage,
@@ -192,7 +390,7 @@ public final class FreeSpaceMap {
             if (!past) {
                 child =
                         vacuumPage(
-                                pool,
+                                buffers,
                                 relation,
                                 level - 1,
                                 FsmAddress.childPage(logicalPage, slot),
@@ -201,10 +399,10 @@ public final class FreeSpaceMap {
                 past = endOfMap;
             }
             if (FsmPage.avail(view, slot) != child) {
-                pool.lockExclusive(buffer);
+                buffers.lockExclusive(buffer);
                 FsmPage.setAvail(view, slot, child);
-                pool.markDirtyHint(buffer, false);
-                pool.unlock(buffer);
+                buffers.markDirtyHint(buffer, false);
+                buffers.unlock(buffer);
             }
         }
     }
@@ -214,8 +412,11 @@ public final class FreeSpaceMap {
      * (PostgreSQL: fsm_readbuf.)
      */
     private int read(
-            BufferPool pool, SmgrRelation relation, int level, int logicalPage, UnsafeBuffer view) {
-        int block = FsmAddress.block(level, logicalPage);
-        return MapPages.read(pool, relation, ForkNumber.FSM, block, view);
+            PageBuffers buffers,
+            SmgrRelation relation,
+            int level,
+            int logicalPage,
+            UnsafeBuffer view) {
+        return pages.read(buffers, relation, FsmAddress.block(level, logicalPage), view);
     }
 }

@@ -34,6 +34,11 @@ final class FsmAddress {
         return (int) (BlockNumber.toLong(heapBlock) % FsmPage.SLOTS);
     }
 
+    /** The heap block of a slot of a leaf page. (PostgreSQL: fsm_get_heap_blk.) */
+    static int heapBlock(int leaf, int slot) {
+        return leaf * FsmPage.SLOTS + slot;
+    }
+
     /** Block number in the fork. (PostgreSQL: fsm_logical_to_physical.) */
     static int block(int level, int logicalPage) {
         int leaf = logicalPage;

@@ -28,6 +28,12 @@ final class FsmPage {
     /** Leaves of a page. (PostgreSQL: SlotsPerFSMPage.) */
     static final int SLOTS = NODES - INNER_NODES;
 
+    /** {@link #search} found no slot. */
+    static final int NONE = -1;
+
+    /** {@link #search} found a tree that does not hold together. */
+    static final int TORN = -2;
+
     private FsmPage() {}
 
     /** The category of a slot, 0 to 255. (PostgreSQL: fsm_get_avail.) */
@@ -70,6 +76,49 @@ final class FsmPage {
     }
 
     /**
+     * A slot with at least this category: the first at or right of {@code fp_next_slot}, or else
+     * from the left again. Climbs from there, each step one node to the right and up, so that what
+     * is looked at doubles; then goes down, to the left where it can. A shared lock is enough.
+     *
+     * @param minCategory from 1 on
+     * @return {@link #NONE}; {@link #TORN} when a node promised what neither child has: the caller
+     *     rebuilds the page and asks again. (PostgreSQL: fsm_search_avail.)
+     */
+    static int search(DirectBuffer page, int minCategory) {
+        if (node(page, 0) < minCategory) {
+            return NONE;
+        }
+        int next = page.getInt(NEXT_SLOT_OFFSET);
+        int at = INNER_NODES + (next < 0 || next >= SLOTS ? 0 : next);
+        while (at > 0 && node(page, at) < minCategory) {
+            at = (rightNeighbour(at) - 1) / 2;
+        }
+        while (at < INNER_NODES) {
+            int left = 2 * at + 1;
+            if (left < NODES && node(page, left) >= minCategory) {
+                at = left;
+            } else if (left + 1 < NODES && node(page, left + 1) >= minCategory) {
+                at = left + 1;
+            } else {
+                return TORN;
+            }
+        }
+        return at - INNER_NODES;
+    }
+
+    /** On the same level; after the last comes the first. */
+    private static int rightNeighbour(int at) {
+        int next = at + 1;
+        boolean firstOfNextLevel = (next & next + 1) == 0;
+        return firstOfNextLevel ? at / 2 : next;
+    }
+
+    /** Where the next search begins. A hint: any lock will do, and the page is not dirty for it. */
+    static void setNextSlot(MutableDirectBuffer page, int slot) {
+        page.putInt(NEXT_SLOT_OFFSET, slot);
+    }
+
+    /**
      * Clears the slots from {@code firstSlot} on. @return false when they were clear. (PostgreSQL:
      * fsm_truncate_avail.)
      */
@@ -95,10 +144,6 @@ final class FsmPage {
                 setNode(page, at, value);
             }
         }
-    }
-
-    static void resetNextSlot(MutableDirectBuffer page) {
-        page.putInt(NEXT_SLOT_OFFSET, 0);
     }
 
     /** The last inner nodes have one child or none: the leaf level is not full. */

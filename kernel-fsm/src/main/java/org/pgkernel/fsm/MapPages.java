@@ -1,36 +1,81 @@
 package org.pgkernel.fsm;
 
+import org.agrona.BufferUtil;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
+import org.pgkernel.base.PageChecksum;
 import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.bufmgr.ExtensionLock;
+import org.pgkernel.bufmgr.PageBuffers;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.smgr.ForkSize;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * Reading of map pages: a damaged one counts as empty, since both maps may forget without harm, and
- * one of zeros is formatted, without being marked dirty. (PostgreSQL: fsm_readbuf, vm_readbuf.)
+ * Reading and adding pages of a map's fork. A damaged page counts as empty, since both maps may
+ * forget without harm; one of zeros is formatted, without being marked dirty. Of one thread.
  */
 final class MapPages {
-    private MapPages() {}
+    private final ForkNumber fork;
+    private final UnsafeBuffer emptyPage =
+            new UnsafeBuffer(BufferUtil.allocateDirectAligned(Page.SIZE, Page.SIZE));
 
-    /** The page, pinned, in {@code view}; -1 when the fork has no such block. */
-    static int read(
-            BufferPool pool, SmgrRelation relation, ForkNumber fork, int block, UnsafeBuffer view) {
+    MapPages(ForkNumber fork) {
+        this.fork = fork;
+    }
+
+    /**
+     * The page, pinned, in {@code view}; -1 when the fork has no such block. The look for zeros is
+     * without a lock: who finds the page formatted may yet see the rest of its header as zeros, so
+     * nobody here reads one without the content lock. (PostgreSQL: fsm_readbuf, vm_readbuf.)
+     */
+    int read(PageBuffers buffers, SmgrRelation relation, int block, UnsafeBuffer view) {
         if (!hasBlock(relation, fork, block)) {
             return -1;
         }
-        int buffer = pool.read(relation, fork, block, ReadMode.ZERO_ON_ERROR);
-        pool.wrap(buffer, view);
+        int buffer = buffers.read(relation, fork, block, ReadMode.ZERO_ON_ERROR);
+        buffers.pool().wrap(buffer, view);
         if (Page.isNew(view)) {
-            pool.lockExclusive(buffer);
+            buffers.lockExclusive(buffer);
             if (Page.isNew(view)) {
                 Page.init(view, 0);
             }
-            pool.unlock(buffer);
+            buffers.unlock(buffer);
         }
         return buffer;
+    }
+
+    /** The same; the fork is made, and extended through the block, as needed. */
+    int readExtended(PageBuffers buffers, SmgrRelation relation, int block, UnsafeBuffer view) {
+        if (!hasBlock(relation, fork, block)) {
+            extend(buffers.pool(), relation, block);
+        }
+        int buffer = read(buffers, relation, block, view);
+        assert buffer >= 0 : fork + " fork of " + relation + " not extended";
+        return buffer;
+    }
+
+    /**
+     * Adds formatted, empty pages through {@code block}, straight to the file, under the lock that
+     * also keeps others from adding pages to the heap. Who waited for it may find the work done.
+     * (PostgreSQL: fsm_extend, vm_extend.)
+     */
+    private void extend(BufferPool pool, SmgrRelation relation, int block) {
+        try (ExtensionLock held = pool.lockForExtension(relation)) {
+            if (!relation.exists(fork)) {
+                relation.create(fork, true);
+            }
+            int next = relation.nblocks(fork);
+            while (Integer.compareUnsigned(next, block) <= 0) {
+                Page.init(emptyPage, 0);
+                if (pool.checksums()) {
+                    Page.setChecksum(emptyPage, PageChecksum.compute(emptyPage, next));
+                }
+                relation.extend(fork, next, emptyPage.addressOffset(), false);
+                next++;
+            }
+        }
     }
 
     /** Asks the file only when the remembered size does not reach the block. */

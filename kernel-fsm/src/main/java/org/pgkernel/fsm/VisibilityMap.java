@@ -1,12 +1,10 @@
 package org.pgkernel.fsm;
 
-import org.agrona.BufferUtil;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
-import org.pgkernel.base.PageChecksum;
-import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.bufmgr.PageBuffers;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
@@ -37,8 +35,7 @@ public final class VisibilityMap {
     static final int BLOCKS_PER_PAGE = MAP_BYTES * BLOCKS_PER_BYTE;
 
     private final UnsafeBuffer page = new UnsafeBuffer(0L, 0);
-    private final UnsafeBuffer emptyPage =
-            new UnsafeBuffer(BufferUtil.allocateDirectAligned(Page.SIZE, Page.SIZE));
+    private final MapPages pages = new MapPages(ForkNumber.VISIBILITY_MAP);
 
     /** The map block that holds a heap block's bits. */
     public static int mapBlock(int heapBlock) {
@@ -61,18 +58,18 @@ public final class VisibilityMap {
      * page's LSN stays. The caller holds no lock. (PostgreSQL: visibilitymap_pin,
      * visibilitymap_clear.)
      */
-    public void clear(BufferPool pool, SmgrRelation relation, int heapBlock, int bits) {
-        int buffer = pin(pool, relation, mapBlock(heapBlock));
-        pool.lockExclusive(buffer);
+    public void clear(PageBuffers buffers, SmgrRelation relation, int heapBlock, int bits) {
+        int buffer = pages.readExtended(buffers, relation, mapBlock(heapBlock), page);
+        buffers.lockExclusive(buffer);
         int at = byteOffset(heapBlock);
         int mask = bits << bitOffset(heapBlock);
         int old = page.getByte(at);
         if ((old & mask) != 0) {
             page.putByte(at, (byte) (old & ~mask));
-            pool.markDirty(buffer);
+            buffers.markDirty(buffer);
         }
-        pool.unlock(buffer);
-        pool.release(buffer);
+        buffers.unlock(buffer);
+        buffers.release(buffer);
     }
 
     /**
@@ -99,14 +96,13 @@ public final class VisibilityMap {
      * The bits of a heap block, 0 when the map does not reach it. (PostgreSQL:
      * visibilitymap_get_status.)
      */
-    public int status(BufferPool pool, SmgrRelation relation, int heapBlock) {
-        int buffer =
-                MapPages.read(pool, relation, ForkNumber.VISIBILITY_MAP, mapBlock(heapBlock), page);
+    public int status(PageBuffers buffers, SmgrRelation relation, int heapBlock) {
+        int buffer = pages.read(buffers, relation, mapBlock(heapBlock), page);
         if (buffer < 0) {
             return 0;
         }
         int bits = page.getByte(byteOffset(heapBlock)) >>> bitOffset(heapBlock) & VALID_BITS;
-        pool.release(buffer);
+        buffers.release(buffer);
         return bits;
     }
 
@@ -117,7 +113,7 @@ public final class VisibilityMap {
      *     BlockNumber#INVALID} when there is nothing to truncate. (PostgreSQL:
      *     visibilitymap_prepare_truncate.)
      */
-    public int prepareTruncate(BufferPool pool, SmgrRelation relation, int heapBlocks) {
+    public int prepareTruncate(PageBuffers buffers, SmgrRelation relation, int heapBlocks) {
         if (!relation.exists(ForkNumber.VISIBILITY_MAP)) {
             return BlockNumber.INVALID;
         }
@@ -127,52 +123,20 @@ public final class VisibilityMap {
         int newBlocks = block;
         if (at != Page.HEADER_SIZE || shift != 0) {
             newBlocks = block + 1;
-            int buffer = MapPages.read(pool, relation, ForkNumber.VISIBILITY_MAP, block, page);
+            int buffer = pages.read(buffers, relation, block, page);
             if (buffer < 0) {
                 return BlockNumber.INVALID;
             }
-            pool.lockExclusive(buffer);
+            buffers.lockExclusive(buffer);
             page.setMemory(at + 1, Page.SIZE - (at + 1), (byte) 0);
             page.putByte(at, (byte) (page.getByte(at) & (1 << shift) - 1));
-            pool.markDirty(buffer);
-            pool.unlock(buffer);
-            pool.release(buffer);
+            buffers.markDirty(buffer);
+            buffers.unlock(buffer);
+            buffers.release(buffer);
         }
         boolean smaller =
                 Integer.compareUnsigned(relation.nblocks(ForkNumber.VISIBILITY_MAP), newBlocks)
                         <= 0;
         return smaller ? BlockNumber.INVALID : newBlocks;
-    }
-
-    /**
-     * The map page, pinned, in {@link #page}; the fork is extended when it does not reach so far.
-     * (PostgreSQL: visibilitymap_pin.)
-     */
-    private int pin(BufferPool pool, SmgrRelation relation, int block) {
-        if (!MapPages.hasBlock(relation, ForkNumber.VISIBILITY_MAP, block)) {
-            extend(pool, relation, block);
-        }
-        int buffer = MapPages.read(pool, relation, ForkNumber.VISIBILITY_MAP, block, page);
-        assert buffer >= 0 : "visibility map not extended";
-        return buffer;
-    }
-
-    /**
-     * Adds formatted, empty pages through {@code block}, straight to the file. (PostgreSQL:
-     * vm_extend.)
-     */
-    private void extend(BufferPool pool, SmgrRelation relation, int block) {
-        if (!relation.exists(ForkNumber.VISIBILITY_MAP)) {
-            relation.create(ForkNumber.VISIBILITY_MAP, true);
-        }
-        int next = relation.nblocks(ForkNumber.VISIBILITY_MAP);
-        while (Integer.compareUnsigned(next, block) <= 0) {
-            Page.init(emptyPage, 0);
-            if (pool.checksums()) {
-                Page.setChecksum(emptyPage, PageChecksum.compute(emptyPage, next));
-            }
-            relation.extend(ForkNumber.VISIBILITY_MAP, next, emptyPage.addressOffset(), false);
-            next++;
-        }
     }
 }
