@@ -407,11 +407,6 @@ public final class BufferPool implements PageBuffers, AutoCloseable {
         descriptors.markDirty(buffer);
     }
 
-    /** The same as {@link #markDirtyHint(int, boolean)} with a page of the standard layout. */
-    public void markDirtyHint(int buffer) {
-        markDirtyHint(buffer, true);
-    }
-
     /**
      * The change need not survive; a shared lock is enough. With checksums (or wal_log_hints) an
      * image of the page goes to {@link #hintImageLog} first; in recovery, and without a log, such a

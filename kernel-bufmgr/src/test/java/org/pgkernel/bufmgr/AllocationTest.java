@@ -33,7 +33,7 @@ class AllocationTest {
                             f.pool.markDirty(b);
                             f.pool.unlock(b);
                             f.pool.lockShared(b);
-                            f.pool.markDirtyHint(b);
+                            f.pool.markDirtyHint(b, true);
                             f.pool.unlock(b);
                             f.pool.release(b);
                         }

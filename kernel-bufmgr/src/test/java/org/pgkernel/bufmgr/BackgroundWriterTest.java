@@ -223,7 +223,7 @@ class BackgroundWriterTest {
         int b = f.pool.read(r, ForkNumber.MAIN, block, ReadMode.NORMAL);
         f.pool.lockShared(b);
         f.page(b).putInt(4104, version);
-        f.pool.markDirtyHint(b);
+        f.pool.markDirtyHint(b, true);
         f.pool.unlock(b);
         f.pool.release(b);
     }

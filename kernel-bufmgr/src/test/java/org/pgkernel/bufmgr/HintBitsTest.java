@@ -195,7 +195,7 @@ class HintBitsTest {
                                 int b = f.pool.read(r, ForkNumber.MAIN, 1, ReadMode.NORMAL);
                                 f.pool.lockShared(b);
                                 f.page(b).putInt(4108, 9);
-                                f.pool.markDirtyHint(b);
+                                f.pool.markDirtyHint(b, true);
                                 f.pool.unlock(b);
                                 f.pool.release(b);
                             } catch (Throwable t) {

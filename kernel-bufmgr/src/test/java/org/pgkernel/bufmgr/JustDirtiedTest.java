@@ -137,7 +137,7 @@ class JustDirtiedTest {
         int b = f.pool.read(r, ForkNumber.MAIN, 1, ReadMode.NORMAL);
         f.pool.lockShared(b);
         f.page(b).putInt(4104, version);
-        f.pool.markDirtyHint(b);
+        f.pool.markDirtyHint(b, true);
         f.pool.unlock(b);
         f.pool.release(b);
     }

@@ -206,7 +206,7 @@ class WriteTest {
         int b = f.pool.read(r, ForkNumber.MAIN, 1, ReadMode.NORMAL);
         f.pool.lockShared(b);
         f.page(b).putInt(4104, 11);
-        f.pool.markDirtyHint(b);
+        f.pool.markDirtyHint(b, true);
         f.pool.unlock(b);
         f.pool.release(b);
         f.disk.beforeWrite = (path, offset) -> {};
@@ -279,10 +279,10 @@ class WriteTest {
         int b = f.pool.read(r, ForkNumber.MAIN, 1, ReadMode.NORMAL);
         f.pool.lockShared(b);
         f.smgr.inRecovery(true);
-        f.pool.markDirtyHint(b);
+        f.pool.markDirtyHint(b, true);
         assertEquals(0, f.pool.descriptors.state(b) & BufferState.DIRTY, "checksums are on");
         f.smgr.inRecovery(false);
-        f.pool.markDirtyHint(b);
+        f.pool.markDirtyHint(b, true);
         assertNotEquals(0, f.pool.descriptors.state(b) & BufferState.DIRTY);
         f.pool.flushOne(b);
         f.pool.unlock(b);
@@ -294,11 +294,11 @@ class WriteTest {
             int c = plain.pool.read(s, ForkNumber.MAIN, 1, ReadMode.NORMAL);
             plain.pool.lockShared(c);
             plain.pool.hintsAreLogged(true);
-            plain.pool.markDirtyHint(c);
+            plain.pool.markDirtyHint(c, true);
             assertEquals(
                     0, plain.pool.descriptors.state(c) & BufferState.DIRTY, "wal_log_hints is on");
             plain.pool.hintsAreLogged(false);
-            plain.pool.markDirtyHint(c);
+            plain.pool.markDirtyHint(c, true);
             assertNotEquals(0, plain.pool.descriptors.state(c) & BufferState.DIRTY);
             plain.pool.unlock(c);
             plain.pool.release(c);

@@ -10,6 +10,7 @@ import org.pgkernel.bufmgr.PageBuffers;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.smgr.SmgrRelation;
+import org.pgkernel.wal.RecordInsert;
 
 /**
  * The free space map of relations: for each heap block a category of free space, in a tree of pages
@@ -297,12 +298,16 @@ public final class FreeSpaceMap implements FreeSpace {
 
     /**
      * Clears the slots of heap blocks from {@code heapBlocks} on in the last leaf page that stays.
+     * The page is marked dirty properly, and logged where hints are, though a search would find out
+     * that the blocks are gone.
      *
+     * @param wal null in redo and for a relation that is not logged
      * @return the fork's new number of blocks, to which the caller truncates it and then calls
      *     {@link #vacuumRange}; {@link BlockNumber#INVALID} when there is nothing to truncate.
      *     (PostgreSQL: FreeSpaceMapPrepareTruncateRel.)
      */
-    public int prepareTruncate(PageBuffers buffers, SmgrRelation relation, int heapBlocks) {
+    public int prepareTruncate(
+            PageBuffers buffers, RecordInsert wal, SmgrRelation relation, int heapBlocks) {
         if (!relation.exists(ForkNumber.FSM)) {
             return BlockNumber.INVALID;
         }
@@ -318,8 +323,16 @@ public final class FreeSpaceMap implements FreeSpace {
             return BlockNumber.INVALID;
         }
         buffers.lockExclusive(buffer);
-        FsmPage.truncateAvail(page, firstSlot);
-        buffers.markDirty(buffer);
+        try {
+            FsmPage.truncateAvail(page, firstSlot);
+            buffers.markDirty(buffer);
+            pages.logImage(buffers.pool(), wal, relation, block, page);
+        } catch (RuntimeException | Error e) {
+            if (wal != null) {
+                throw wal.stop(e);
+            }
+            throw e;
+        }
         buffers.unlock(buffer);
         buffers.release(buffer);
         return block + 1;

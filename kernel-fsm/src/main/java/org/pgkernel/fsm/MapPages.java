@@ -5,18 +5,24 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.PageChecksum;
+import org.pgkernel.base.TransactionId;
 import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.bufmgr.ExtensionLock;
 import org.pgkernel.bufmgr.PageBuffers;
 import org.pgkernel.bufmgr.ReadMode;
+import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.smgr.ForkSize;
 import org.pgkernel.smgr.SmgrRelation;
+import org.pgkernel.wal.RecordInsert;
 
 /**
  * Reading and adding pages of a map's fork. A damaged page counts as empty, since both maps may
  * forget without harm; one of zeros is formatted, without being marked dirty. Of one thread.
  */
 final class MapPages {
+    /** Info of the record of a page's image. */
+    private static final int XLOG_FPI = 0xB0;
+
     private final ForkNumber fork;
     private final UnsafeBuffer emptyPage =
             new UnsafeBuffer(BufferUtil.allocateDirectAligned(Page.SIZE, Page.SIZE));
@@ -75,6 +81,34 @@ final class MapPages {
                 relation.extend(fork, next, emptyPage.addressOffset(), false);
                 next++;
             }
+        }
+    }
+
+    /**
+     * Logs a map page's image where hints are logged, and sets its LSN. The caller has changed the
+     * page under its exclusive lock and stops the kernel when this fails. (PostgreSQL:
+     * log_newpage_buffer.)
+     *
+     * @param wal null in redo and for a relation that is not logged: then nothing is done
+     */
+    void logImage(
+            BufferPool pool,
+            RecordInsert wal,
+            SmgrRelation relation,
+            int block,
+            UnsafeBuffer page) {
+        if (wal != null && pool.hintsAreLogged()) {
+            wal.begin(RmgrIds.XLOG, XLOG_FPI, TransactionId.INVALID);
+            wal.page(
+                    0,
+                    relation.spcOid(),
+                    relation.dbOid(),
+                    relation.relNumber(),
+                    fork,
+                    block,
+                    page,
+                    RecordInsert.FORCE_IMAGE);
+            Page.setLsn(page, wal.insert());
         }
     }
 

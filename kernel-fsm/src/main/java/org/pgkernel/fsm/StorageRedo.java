@@ -72,7 +72,7 @@ final class StorageRedo extends AbstractResourceManager {
             context.forgetMissingPages(spc, db, rel, ForkNumber.MAIN, heapBlocks);
         }
         if ((flags & StorageRecords.TRUNCATE_FSM) != 0 && relation.exists(ForkNumber.FSM)) {
-            int mapBlocks = freeSpaceMap.prepareTruncate(pool, relation, heapBlocks);
+            int mapBlocks = freeSpaceMap.prepareTruncate(pool, null, relation, heapBlocks);
             if (mapBlocks != BlockNumber.INVALID) {
                 count = add(count, ForkNumber.FSM, mapBlocks);
                 vacuumMap = true;
@@ -80,7 +80,7 @@ final class StorageRedo extends AbstractResourceManager {
         }
         if ((flags & StorageRecords.TRUNCATE_VM) != 0
                 && relation.exists(ForkNumber.VISIBILITY_MAP)) {
-            int mapBlocks = visibilityMap.prepareTruncate(pool, relation, heapBlocks);
+            int mapBlocks = visibilityMap.prepareTruncate(pool, null, relation, heapBlocks);
             if (mapBlocks != BlockNumber.INVALID) {
                 count = add(count, ForkNumber.VISIBILITY_MAP, mapBlocks);
             }

@@ -118,7 +118,7 @@ final class MapsOnDiskTest {
         assertEquals(200, rootSlot(1, 0, 2));
         assertEquals(200, rootSlot(2, 0, 0));
 
-        int blocks = freeSpaceMap.prepareTruncate(pool, relation, 4000);
+        int blocks = freeSpaceMap.prepareTruncate(pool, null, relation, 4000);
         assertEquals(3, blocks);
         pool.dropRelationForks(relation, new ForkNumber[] {ForkNumber.FSM}, new int[] {blocks}, 1);
         relation.truncate(ForkNumber.FSM, blocks);
@@ -137,15 +137,18 @@ final class MapsOnDiskTest {
     void truncationAtALeafBoundaryNeedsNoTail() throws IOException {
         open(false);
         assertEquals(
-                BlockNumber.INVALID, freeSpaceMap.prepareTruncate(pool, relation, 4069), "no fork");
+                BlockNumber.INVALID,
+                freeSpaceMap.prepareTruncate(pool, null, relation, 4069),
+                "no fork");
         makeMap(2);
-        assertEquals(3, freeSpaceMap.prepareTruncate(pool, relation, 4069));
+        assertEquals(3, freeSpaceMap.prepareTruncate(pool, null, relation, 4069));
         assertEquals(
                 BlockNumber.INVALID,
-                freeSpaceMap.prepareTruncate(pool, relation, 3 * 4069),
+                freeSpaceMap.prepareTruncate(pool, null, relation, 3 * 4069),
                 "smaller already");
         assertEquals(
-                BlockNumber.INVALID, freeSpaceMap.prepareTruncate(pool, relation, 3 * 4069 + 5));
+                BlockNumber.INVALID,
+                freeSpaceMap.prepareTruncate(pool, null, relation, 3 * 4069 + 5));
     }
 
     @Test
@@ -184,8 +187,8 @@ final class MapsOnDiskTest {
             setBits(block, VisibilityMap.ALL_VISIBLE);
         }
         pool.flushAll();
-        freeSpaceMap.prepareTruncate(pool, relation, 10);
-        visibilityMap.prepareTruncate(pool, relation, 10);
+        freeSpaceMap.prepareTruncate(pool, null, relation, 10);
+        visibilityMap.prepareTruncate(pool, null, relation, 10);
         UnsafeBuffer leaf = new UnsafeBuffer(file("_fsm"), 2 * 8192, 8192);
         UnsafeBuffer map = new UnsafeBuffer(file("_vm"), 0, 8192);
         for (int block = 5; block < 15; block++) {
@@ -254,18 +257,22 @@ final class MapsOnDiskTest {
     void truncationClearsTheBitsOfTheTail() throws IOException {
         open(false);
         assertEquals(
-                BlockNumber.INVALID, visibilityMap.prepareTruncate(pool, relation, 5), "no fork");
+                BlockNumber.INVALID,
+                visibilityMap.prepareTruncate(pool, null, relation, 5),
+                "no fork");
         visibilityMap.clear(pool, relation, 40_000, VisibilityMap.VALID_BITS);
         for (int block = 4; block < 20; block++) {
             setBits(block, VisibilityMap.VALID_BITS);
         }
-        assertEquals(1, visibilityMap.prepareTruncate(pool, relation, 6));
+        assertEquals(1, visibilityMap.prepareTruncate(pool, null, relation, 6));
         assertEquals(VisibilityMap.VALID_BITS, visibilityMap.status(pool, relation, 5));
         for (int block = 6; block < 20; block++) {
             assertEquals(0, visibilityMap.status(pool, relation, block));
         }
-        assertEquals(1, visibilityMap.prepareTruncate(pool, relation, 32672));
-        assertEquals(BlockNumber.INVALID, visibilityMap.prepareTruncate(pool, relation, 2 * 32672));
+        assertEquals(1, visibilityMap.prepareTruncate(pool, null, relation, 32672));
+        assertEquals(
+                BlockNumber.INVALID,
+                visibilityMap.prepareTruncate(pool, null, relation, 2 * 32672));
         assertFalse(relation.exists(ForkNumber.FSM));
     }
 }

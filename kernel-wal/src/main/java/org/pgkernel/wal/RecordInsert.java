@@ -5,6 +5,7 @@ import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
+import org.pgkernel.base.error.KernelStoppedException;
 
 /**
  * One thread's way to log a change of pages: tells which pages a record changes, and whether each
@@ -156,6 +157,15 @@ public final class RecordInsert {
                 builder.dropBlockData(id);
             }
         }
+    }
+
+    /**
+     * For whatever fails between the first change of a page and its LSN, while the pages are still
+     * locked: <code>catch (RuntimeException | Error e) { throw record.stop(e); }</code>. See {@link
+     * WalInserter#stop}.
+     */
+    public KernelStoppedException stop(Throwable cause) {
+        return wal.stop(cause);
     }
 
     /** True if the record was inserted with the page's image. */

@@ -148,13 +148,13 @@ final class WalFlush implements WalRing.Room, AutoCloseable {
 
     /** WAL-12. What ring or file holds now is unknown: nothing is tried again. */
     KernelStoppedException stop(Throwable cause) {
+        return stop("WAL could not be written", cause);
+    }
+
+    KernelStoppedException stop(String what, Throwable cause) {
         KernelStoppedException why =
                 new KernelStoppedException(
-                        "WAL could not be written: "
-                                + cause.getMessage()
-                                + " lsn="
-                                + Lsn.format(written),
-                        cause);
+                        what + ": " + cause.getMessage() + " lsn=" + Lsn.format(written), cause);
         lock.lock();
         try {
             if (stopped == null) {

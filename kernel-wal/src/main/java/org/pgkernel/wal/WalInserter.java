@@ -182,8 +182,14 @@ public final class WalInserter implements AutoCloseable {
         }
     }
 
-    /** Returns when all before the LSN, an end that {@link #insert} returned, is durable. */
+    /**
+     * Returns when all before the LSN, an end that {@link #insert} returned, is durable.
+     *
+     * @throws KernelStoppedException also when it is, but the kernel was stopped: then no page may
+     *     be written any more, see {@link #stop}
+     */
     public void flush(long lsn) {
+        flush.throwIfStopped();
         if (lsn > flush.flushed() && lsn > insertLsn()) {
             throw new DamagedDataException(
                     "WAL is to be durable up to a place that it has not reached: the page or record"
@@ -193,6 +199,24 @@ public final class WalInserter implements AutoCloseable {
                             + Lsn.format(lsn));
         }
         flush.flush(lsn);
+    }
+
+    /**
+     * Ends all work, as pages were changed and the change could not be logged: nobody may see them,
+     * no file get them. From here on nothing is inserted and {@link #flush}, which pages' writers
+     * ask, refuses. The caller still holds the pages' exclusive locks, so that no writer has come
+     * past that question. (PostgreSQL: an error in a critical section, which is a PANIC.)
+     *
+     * @return what the caller throws
+     */
+    public KernelStoppedException stop(Throwable cause) {
+        return cause instanceof KernelStoppedException stopped
+                ? stopped
+                : flush.stop("a change of pages could not be logged", cause);
+    }
+
+    private KernelStoppedException stopInserting(RuntimeException e) {
+        return e instanceof KernelStoppedException stopped ? stopped : flush.stop(e);
     }
 
     /**
@@ -390,9 +414,5 @@ public final class WalInserter implements AutoCloseable {
         }
         prepared = next;
         return 1;
-    }
-
-    private KernelStoppedException stopInserting(RuntimeException e) {
-        return e instanceof KernelStoppedException stopped ? stopped : flush.stop(e);
     }
 }
