@@ -1,6 +1,7 @@
-/** Heap pages and the redo of Heap and Heap2. */
+/** Heap tables: rows, who sees them, and the redo of Heap and Heap2. */
 module org.pgkernel.heap {
     requires transitive org.pgkernel.recovery;
+    requires transitive org.pgkernel.xact;
     requires transitive org.pgkernel.fsm;
     requires aircompressor.v3;
 

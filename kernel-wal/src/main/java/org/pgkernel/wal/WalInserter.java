@@ -210,9 +210,12 @@ public final class WalInserter implements AutoCloseable {
      * @return what the caller throws
      */
     public KernelStoppedException stop(Throwable cause) {
-        return cause instanceof KernelStoppedException stopped
-                ? stopped
-                : flush.stop("a change of pages could not be logged", cause);
+        return stop("a change of pages could not be logged", cause);
+    }
+
+    /** The same, saying what change, of which page. */
+    public KernelStoppedException stop(String what, Throwable cause) {
+        return cause instanceof KernelStoppedException stopped ? stopped : flush.stop(what, cause);
     }
 
     private KernelStoppedException stopInserting(RuntimeException e) {

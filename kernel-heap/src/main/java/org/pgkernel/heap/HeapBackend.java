@@ -1,0 +1,165 @@
+package org.pgkernel.heap;
+
+import java.util.IdentityHashMap;
+import java.util.Map;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.BlockNumber;
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.Lsn;
+import org.pgkernel.base.Page;
+import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.base.error.KernelStoppedException;
+import org.pgkernel.bufmgr.BackendBuffers;
+import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.fsm.FreeSpace;
+import org.pgkernel.fsm.VisibilityMap;
+import org.pgkernel.wal.RecordInsert;
+import org.pgkernel.wal.WalInserter;
+import org.pgkernel.xact.TransactionManager;
+import org.pgkernel.xact.TransactionSession;
+
+/**
+ * One thread's heap work: what it builds on, joined to its transaction, with the memory that the
+ * operations share. The operations themselves ({@link HeapInserter}, {@link HeapScan}, {@link
+ * HeapFetch} and others) are made over a backend and belong to its thread.
+ *
+ * <p>The session begins and ends transactions; who ends one calls {@link #endTransaction} after it.
+ */
+public final class HeapBackend {
+    /** Relations remembered before all are forgotten: they are only hints. */
+    private static final int MOST_STATES = 4096;
+
+    final BufferPool pool;
+    final BackendBuffers buffers;
+    final WalInserter wal;
+    final RecordInsert record;
+    final TransactionManager transactions;
+    final TransactionSession session;
+    final FreeSpace freeSpace;
+    final VisibilityMap visibilityMap = new VisibilityMap();
+
+    final TransactionStatus status;
+    final MultiXacts multis;
+    final ComboCommandIds combos = new ComboCommandIds();
+    final TupleVisibility visibility;
+    final PageHints hints;
+    final SessionHorizon horizon;
+
+    /** A tuple in the making. */
+    final UnsafeBuffer tuple = new UnsafeBuffer(new byte[Page.SIZE]);
+
+    /** Main data of a record in the making. */
+    final UnsafeBuffer recordData = new UnsafeBuffer(new byte[1024]);
+
+    private final Map<HeapRelation, RelationState> states = new IdentityHashMap<>();
+    private HeapRelation lastRelation;
+    private RelationState lastState;
+
+    /**
+     * @param buffers of this thread
+     * @param session of this thread
+     * @param database the session's, for horizons
+     * @param freeSpace of this thread
+     */
+    public HeapBackend(
+            HeapEnvironment environment,
+            BackendBuffers buffers,
+            TransactionSession session,
+            int database,
+            FreeSpace freeSpace) {
+        pool = environment.pool();
+        wal = environment.wal();
+        transactions = environment.transactions();
+        this.buffers = buffers;
+        this.session = session;
+        this.freeSpace = freeSpace;
+        record = new RecordInsert(wal, environment.compression());
+        status = new SessionStatus(transactions, session, wal);
+        multis = new SessionMultiXacts(transactions, session);
+        visibility = new TupleVisibility(status, multis, combos);
+        hints = new PageHints(buffers);
+        horizon = new SessionHorizon(transactions, database);
+    }
+
+    public BackendBuffers buffers() {
+        return buffers;
+    }
+
+    public TransactionSession session() {
+        return session;
+    }
+
+    /** An empty MVCC snapshot of this backend; see {@link #snapshot(MvccSnapshot)}. */
+    public MvccSnapshot newSnapshot() {
+        return new MvccSnapshot(session.newSnapshot());
+    }
+
+    /** What has committed by now, and what this transaction's earlier commands did. */
+    public void snapshot(MvccSnapshot into) {
+        session.snapshot(into.xact());
+    }
+
+    /** The transaction has ended. */
+    public void endTransaction() {
+        combos.clear();
+        horizon.forget();
+    }
+
+    /** The relation's files are gone, or shorter. */
+    public void forget(HeapRelation relation) {
+        states.remove(relation);
+        if (lastRelation == relation) {
+            lastRelation = null;
+            lastState = null;
+        }
+    }
+
+    RelationState state(HeapRelation relation) {
+        if (relation == lastRelation) {
+            return lastState;
+        }
+        RelationState state = states.get(relation);
+        if (state == null) {
+            if (states.size() == MOST_STATES) {
+                states.clear();
+            }
+            state = new RelationState();
+            states.put(relation, state);
+        }
+        lastRelation = relation;
+        lastState = state;
+        return state;
+    }
+
+    /**
+     * Ends a critical section that failed: between the first change of a page and its LSN. The
+     * page's lock is still held.
+     *
+     * @param what "insertion", and the like
+     * @return what to throw
+     */
+    KernelStoppedException stop(String what, HeapRelation relation, int block, Throwable cause) {
+        return wal.stop(what + " failed half-way " + place(relation, block), cause);
+    }
+
+    /** The same error with the place, which only the caller knows. */
+    static DamagedDataException damaged(DamagedDataException e, HeapRelation relation, int block) {
+        return e.getMessage().contains("rel=")
+                ? e
+                : new DamagedDataException(e.getMessage() + " " + place(relation, block), e);
+    }
+
+    static String place(HeapRelation relation, int block) {
+        return "rel="
+                + relation
+                + " fork="
+                + ForkNumber.MAIN
+                + " block="
+                + BlockNumber.toString(block);
+    }
+
+    /** For messages: with the page's LSN. */
+    static String place(HeapRelation relation, int block, UnsafeBuffer page) {
+        return place(relation, block) + " lsn=" + Lsn.format(Page.lsn(page));
+    }
+}

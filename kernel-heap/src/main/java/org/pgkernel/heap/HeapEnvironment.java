@@ -1,0 +1,17 @@
+package org.pgkernel.heap;
+
+import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.wal.ImageCompression;
+import org.pgkernel.wal.WalInserter;
+import org.pgkernel.xact.TransactionManager;
+
+/**
+ * What the heap builds on and all backends share.
+ *
+ * @param compression of page images in WAL
+ */
+public record HeapEnvironment(
+        BufferPool pool,
+        WalInserter wal,
+        ImageCompression compression,
+        TransactionManager transactions) {}

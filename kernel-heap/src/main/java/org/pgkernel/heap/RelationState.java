@@ -1,0 +1,9 @@
+package org.pgkernel.heap;
+
+import org.pgkernel.base.BlockNumber;
+
+/** What one backend remembers of a relation; its thread's own. */
+final class RelationState {
+    /** Where the last row went, or invalid. (PostgreSQL: smgr_targblock.) */
+    int targetBlock = BlockNumber.INVALID;
+}

@@ -1,0 +1,557 @@
+package org.pgkernel.heap;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.agrona.BufferUtil;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.Page;
+import org.pgkernel.base.RelFileLocator;
+import org.pgkernel.base.disk.DiskFile;
+import org.pgkernel.bufmgr.BackendBuffers;
+import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.bufmgr.BufferPoolOptions;
+import org.pgkernel.bufmgr.ReadMode;
+import org.pgkernel.fsm.FreeSpaceMap;
+import org.pgkernel.fsm.FsmRecovery;
+import org.pgkernel.recovery.CheckpointParticipant;
+import org.pgkernel.recovery.CoreRecoveryModuleProvider;
+import org.pgkernel.recovery.RecoveredCounters;
+import org.pgkernel.recovery.RecoveryEnvironment;
+import org.pgkernel.recovery.RecoveryModule;
+import org.pgkernel.recovery.RecoveryModuleProvider;
+import org.pgkernel.recovery.RedoContext;
+import org.pgkernel.recovery.ResourceManager;
+import org.pgkernel.recovery.RmgrIds;
+import org.pgkernel.smgr.SizePolicy;
+import org.pgkernel.smgr.SmgrRelation;
+import org.pgkernel.smgr.StorageManager;
+import org.pgkernel.smgr.SyncRequests;
+import org.pgkernel.testkit.SimulatedDisk;
+import org.pgkernel.wal.ImageCompression;
+import org.pgkernel.wal.TimelineHistory;
+import org.pgkernel.wal.WalInserter;
+import org.pgkernel.wal.WalReader;
+import org.pgkernel.wal.WalRecord;
+import org.pgkernel.wal.WalRecordBuilder;
+import org.pgkernel.xact.TransactionManager;
+import org.pgkernel.xact.TransactionSession;
+import org.pgkernel.xact.WraparoundListener;
+import org.pgkernel.xact.XactModuleProvider;
+import org.pgkernel.xact.XactOptions;
+import org.pgkernel.xact.XactWal;
+
+/**
+ * A minimal primary in one process, over a {@link SimulatedDisk}: pool, WAL, transactions, and
+ * backends that work on heap tables. It can crash (what was not synced is lost, or not, as the
+ * disk's outcome says) and comes back by redo of its own WAL; and it can replay its WAL beside
+ * itself, on an empty disk, and compare all pages with its own: {@link #checkRedo}.
+ *
+ * <pre>
+ *   try (HeapRig rig = new HeapRig(1)) {
+ *       HeapRelation table = rig.table(20000, TupleDescriptor.of(Attribute.of("a", "int4")));
+ *       HeapRig.Session session = rig.session();
+ *       session.begin();
+ *       session.insert(table, 7L);
+ *       session.commit();
+ *       rig.checkRedo(table);
+ *       try (HeapRig after = rig.crash(SimulatedDisk.LOSE_ALL)) { ... after.table(20000, ...) ... }
+ *   }
+ * </pre>
+ */
+final class HeapRig implements AutoCloseable {
+    static final int SPC = RelFileLocator.DEFAULT_TABLESPACE;
+    static final int DB = 5;
+    static final String DATA = "/data";
+    static final int FIRST_XID = 1000;
+
+    private static final int WAL_SEGMENT = 1 << 20;
+    private static final long START = WAL_SEGMENT + 40;
+    private static final long SYSTEM = 1;
+    private static final int RING = 1 << 18;
+
+    final SimulatedDisk disk;
+    final StorageManager smgr;
+    final BufferPool pool;
+    final WalInserter wal;
+    final TransactionManager transactions;
+    final HeapEnvironment environment;
+
+    private final List<RecoveryModule> modules = new ArrayList<>();
+    private final RedoContext context;
+    private final List<Session> sessions = new ArrayList<>();
+
+    /** Where redo begins, and the counters there: what pg_control would tell. */
+    private long redoLsn = START;
+
+    private long redoNextXid = FIRST_XID;
+    private int redoNextMulti = 1;
+    private int redoNextMultiOffset;
+
+    /** A new, empty primary of 64 pages. */
+    HeapRig(long seed) {
+        this(seed, 64);
+    }
+
+    HeapRig(long seed, int nbuffers) {
+        this(freshDisk(seed), nbuffers, null);
+    }
+
+    /** What the disk holds, recovered from where {@code before} would begin; or new for null. */
+    private HeapRig(SimulatedDisk disk, int nbuffers, HeapRig before) {
+        this.disk = disk;
+        WalInserter[] primary = new WalInserter[1];
+        smgr =
+                new StorageManager(
+                        disk,
+                        DATA,
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.SHARED,
+                        new SyncRequests(disk, DATA));
+        pool =
+                BufferPool.open(
+                        BufferPoolOptions.of(nbuffers).withChecksums(false),
+                        smgr,
+                        lsn -> {
+                            if (primary[0] != null) {
+                                primary[0].flush(lsn);
+                            }
+                        });
+        RecoveryEnvironment recovery = new RecoveryEnvironment(disk, DATA, smgr, pool);
+        for (RecoveryModuleProvider provider :
+                List.of(
+                        new CoreRecoveryModuleProvider(),
+                        new XactModuleProvider(),
+                        new FsmRecovery(),
+                        new HeapRecovery())) {
+            modules.add(provider.create(recovery));
+        }
+        if (before != null) {
+            redoLsn = before.redoLsn;
+            redoNextXid = before.redoNextXid;
+            redoNextMulti = before.redoNextMulti;
+            redoNextMultiOffset = before.redoNextMultiOffset;
+        }
+        context = RedoContext.standalone(pool, counters());
+        counters().nextFullXid(redoNextXid);
+        counters().oldestXid(900, DB);
+        counters().nextMulti(redoNextMulti, redoNextMultiOffset);
+        counters().oldestMulti(1, DB);
+        primary[0] = recover();
+        wal = primary[0];
+        transactions =
+                TransactionManager.start(
+                        modules.get(1),
+                        XactOptions.DEFAULT,
+                        xactWal(wal),
+                        new Silent(),
+                        this::dropRelations,
+                        new AtomicLong(1)::getAndIncrement);
+        environment = new HeapEnvironment(pool, wal, ImageCompression.OFF, transactions);
+    }
+
+    private static final class Silent implements WraparoundListener {
+        @Override
+        public void warning(String message) {}
+
+        @Override
+        public void vacuumNeeded(int database) {}
+    }
+
+    static XactWal xactWal(WalInserter wal) {
+        return new XactWal() {
+            @Override
+            public long insert(WalRecordBuilder record) {
+                return wal.insert(record);
+            }
+
+            @Override
+            public void flush(long lsn) {
+                wal.flush(lsn);
+            }
+
+            @Override
+            public void flushSoon(long lsn) {
+                wal.flushLater(lsn);
+            }
+        };
+    }
+
+    private void dropRelations(int[] locators, int count) {
+        SmgrRelation[] dropped = new SmgrRelation[count];
+        for (int i = 0; i < count; i++) {
+            dropped[i] = smgr.open(locators[3 * i], locators[3 * i + 1], locators[3 * i + 2]);
+        }
+        pool.dropRelations(dropped, count);
+        smgr.unlinkAll(dropped, count, false);
+    }
+
+    private static SimulatedDisk freshDisk(long seed) {
+        SimulatedDisk disk =
+                new SimulatedDisk(seed)
+                        .directories(
+                                DATA + "/base/" + DB,
+                                DATA + "/pg_wal",
+                                DATA + "/pg_xact",
+                                DATA + "/pg_subtrans",
+                                DATA + "/pg_commit_ts",
+                                DATA + "/pg_twophase",
+                                DATA + "/pg_multixact/offsets",
+                                DATA + "/pg_multixact/members");
+        for (String log : List.of("pg_xact", "pg_multixact/offsets", "pg_multixact/members")) {
+            ByteBuffer zeros = ByteBuffer.allocateDirect(Page.SIZE);
+            try (DiskFile file = disk.create(DATA + "/" + log + "/0000")) {
+                file.write(BufferUtil.address(zeros), Page.SIZE, 0);
+            }
+        }
+        disk.syncAll();
+        return disk;
+    }
+
+    private RecoveredCounters counters() {
+        return modules.get(1).counters();
+    }
+
+    /** Replays the WAL there is and opens it for more. */
+    private WalInserter recover() {
+        smgr.inRecovery(true);
+        modules.forEach(module -> module.beforeRedo(context));
+        long end = START;
+        long last = 0;
+        try (WalReader reader = reader(disk)) {
+            reader.begin(redoLsn);
+            end = replay(reader, modules, context, Long.MAX_VALUE);
+            last = reader.lastRecord();
+            if (end == redoLsn && redoLsn != START) {
+                throw new AssertionError("nothing behind the redo point: " + reader.end());
+            }
+        }
+        modules.forEach(module -> module.afterRedo(context));
+        pool.flushAll();
+        modules.forEach(module -> module.afterRecovery(context));
+        smgr.inRecovery(false);
+        return new WalInserter(
+                disk, DATA + "/pg_wal", 1, WAL_SEGMENT, SYSTEM, end, last, 0, redoLsn, RING);
+    }
+
+    private static WalReader reader(SimulatedDisk disk) {
+        return new WalReader(disk, DATA + "/pg_wal", TimelineHistory.of(1), WAL_SEGMENT, SYSTEM);
+    }
+
+    /**
+     * @return where the last record ended
+     */
+    private static long replay(
+            WalReader reader, List<RecoveryModule> modules, RedoContext context, long upTo) {
+        ResourceManager[] managers = new ResourceManager[RmgrIds.COUNT];
+        for (RecoveryModule module : modules) {
+            for (ResourceManager manager : module.resourceManagers()) {
+                managers[manager.id()] = manager;
+            }
+        }
+        for (WalRecord record = reader.next();
+                record != null && record.lsn() < upTo;
+                record = reader.next()) {
+            if (record.xid() != 0) {
+                context.counters().advancePastXid(record.xid());
+            }
+            managers[record.rmid()].redo(record, context);
+        }
+        return reader.endOfLastRecord();
+    }
+
+    /** A table's handle; its file is made if there is none. Not logged: redo makes files, too. */
+    HeapRelation table(int rel, TupleDescriptor descriptor) {
+        return table(rel, descriptor, HeapRelation.DEFAULT_FILLFACTOR, null);
+    }
+
+    HeapRelation table(int rel, TupleDescriptor descriptor, int fillFactor, HeapRelation toast) {
+        return new HeapRelation(storage(rel), rel, descriptor, true, fillFactor, toast);
+    }
+
+    SmgrRelation storage(int rel) {
+        SmgrRelation storage = smgr.open(SPC, DB, rel);
+        if (!storage.exists(ForkNumber.MAIN)) {
+            storage.create(ForkNumber.MAIN, false);
+        }
+        return storage;
+    }
+
+    /** A backend, with what tests need around it. */
+    final class Session implements AutoCloseable {
+        final BackendBuffers buffers;
+        final TransactionSession session;
+        final HeapBackend backend;
+        final HeapInserter inserter;
+        final HeapScan scan;
+        final HeapFetch fetch;
+        final MvccSnapshot snapshot;
+        final HeapSnapshot mvcc;
+        private final List<String> leaks = new ArrayList<>();
+
+        Session() {
+            buffers = pool.backend("session " + sessions.size(), leaks::add);
+            session = transactions.openSession(DB);
+            backend = new HeapBackend(environment, buffers, session, DB, new FreeSpaceMap());
+            inserter = new HeapInserter(backend);
+            scan = new HeapScan(backend);
+            fetch = new HeapFetch(backend);
+            snapshot = backend.newSnapshot();
+            mvcc = HeapSnapshot.mvcc(snapshot);
+        }
+
+        void begin() {
+            session.begin();
+            backend.snapshot(snapshot);
+        }
+
+        /** The next command sees what was done so far. */
+        void nextCommand() {
+            session.nextCommand();
+            backend.snapshot(snapshot);
+        }
+
+        void commit() {
+            session.commit(true);
+            ended();
+        }
+
+        void rollback() {
+            session.rollback();
+            ended();
+        }
+
+        private void ended() {
+            session.forgetSnapshots();
+            backend.endTransaction();
+        }
+
+        /** Numbers, texts and nulls. */
+        long insert(HeapRelation table, Object... values) {
+            return inserter.insert(table, row(table, values));
+        }
+
+        /** The rows that a snapshot sees, as {@code [7, text, null]}, by place. */
+        TreeMap<Long, String> rows(HeapRelation table, HeapSnapshot sees) {
+            TreeMap<Long, String> rows = new TreeMap<>();
+            RowValues row = new RowValues(table.descriptor());
+            scan.begin(table, sees);
+            while (scan.next()) {
+                scan.tuple().read(row);
+                rows.put(scan.tuple().tid(), text(row));
+            }
+            return rows;
+        }
+
+        @Override
+        public void close() {
+            scan.close();
+            fetch.close();
+            session.close();
+            backend.endTransaction();
+            buffers.close();
+            if (!leaks.isEmpty()) {
+                throw new AssertionError(leaks.toString());
+            }
+        }
+    }
+
+    static RowValues row(HeapRelation table, Object... values) {
+        RowValues row = new RowValues(table.descriptor());
+        for (int i = 0; i < values.length; i++) {
+            switch (values[i]) {
+                case null -> row.setNull(i);
+                case Number number -> row.setNumber(i, number.longValue());
+                case byte[] bytes -> row.setBytes(i, bytes);
+                default -> row.setText(i, values[i].toString());
+            }
+        }
+        return row;
+    }
+
+    static String text(RowValues row) {
+        List<String> values = new ArrayList<>();
+        for (int i = 0; i < row.descriptor().count(); i++) {
+            values.add(
+                    row.isNull(i)
+                            ? "null"
+                            : row.descriptor().isByValue(i)
+                                    ? Long.toString(row.number(i))
+                                    : row.text(i));
+        }
+        return values.toString();
+    }
+
+    /** A session; closed with the rig. */
+    Session session() {
+        Session session = new Session();
+        sessions.add(session);
+        return session;
+    }
+
+    /** Everything before is on disk and redo begins here. No transaction may run. */
+    void checkpoint() {
+        redoLsn = wal.moveRedo();
+        redoNextXid = counters().nextFullXid();
+        redoNextMulti = counters().nextMulti();
+        redoNextMultiOffset = counters().nextMultiOffset();
+        for (RecoveryModule module : modules) {
+            for (CheckpointParticipant participant : module.checkpointParticipants()) {
+                participant.checkpoint(redoLsn);
+            }
+        }
+        pool.flushAll();
+        smgr.syncRequests().process();
+        // Something must stand behind the redo point.
+        wal.flush(wal.insert(new WalRecordBuilder().begin(RmgrIds.XLOG, 0x20, 0)));
+    }
+
+    /**
+     * The process dies; what was not synced is lost, or not, as the outcome says. This rig is of no
+     * more use.
+     *
+     * @param outcome {@link SimulatedDisk#LOSE_ALL}, {@link SimulatedDisk#KEEP_ALL}, or any number
+     * @return what recovery makes of the disk
+     */
+    HeapRig crash(long outcome) {
+        return recovered(disk.restart(outcome));
+    }
+
+    /** This primary as recovery from such a disk makes it. */
+    HeapRig recovered(SimulatedDisk found) {
+        return new HeapRig(found, pool.nbuffers(), this);
+    }
+
+    /** A copy of a page as the pool has it. */
+    UnsafeBuffer page(SmgrRelation storage, ForkNumber fork, int block) {
+        return page(pool, storage, fork, block);
+    }
+
+    private static UnsafeBuffer page(
+            BufferPool pool, SmgrRelation storage, ForkNumber fork, int block) {
+        int buffer = pool.read(storage, fork, block, ReadMode.NORMAL);
+        byte[] copy = new byte[Page.SIZE];
+        UnsafeBuffer view = new UnsafeBuffer(0L, 0);
+        pool.wrap(buffer, view);
+        view.getBytes(0, copy);
+        pool.release(buffer);
+        return new UnsafeBuffer(copy);
+    }
+
+    /**
+     * Replays all WAL from the beginning on an empty disk and compares each page of the tables with
+     * the pool's, masked as PostgreSQL's wal_consistency_checking does, and that every all-visible
+     * bit of the map is one of ours. Blocks that no record tells of are pages of zeros here, or not
+     * there.
+     */
+    void checkRedo(HeapRelation... tables) {
+        wal.flush(wal.insertLsn());
+        SimulatedDisk other = freshDisk(1);
+        copyWal(other);
+        StorageManager otherSmgr =
+                new StorageManager(
+                        other,
+                        DATA,
+                        StorageManager.SEGMENT_BLOCKS,
+                        SizePolicy.SHARED,
+                        new SyncRequests(other, DATA));
+        otherSmgr.inRecovery(true);
+        List<RecoveryModule> otherModules = new ArrayList<>();
+        try (BufferPool otherPool =
+                BufferPool.open(
+                        BufferPoolOptions.of(pool.nbuffers()).withChecksums(false),
+                        otherSmgr,
+                        lsn -> {})) {
+            RecoveryEnvironment recovery =
+                    new RecoveryEnvironment(other, DATA, otherSmgr, otherPool);
+            otherModules.add(new XactModuleProvider().create(recovery));
+            otherModules.add(new CoreRecoveryModuleProvider().create(recovery));
+            otherModules.add(new FsmRecovery().create(recovery));
+            otherModules.add(new HeapRecovery().create(recovery));
+            RedoContext otherContext =
+                    RedoContext.standalone(otherPool, otherModules.getFirst().counters());
+            otherModules.getFirst().counters().nextFullXid(FIRST_XID);
+            otherModules.getFirst().counters().oldestXid(900, DB);
+            otherModules.getFirst().counters().nextMulti(1, 0);
+            otherModules.getFirst().counters().oldestMulti(1, DB);
+            otherModules.forEach(module -> module.beforeRedo(otherContext));
+            try (WalReader reader = reader(other)) {
+                reader.begin(START);
+                long end = replay(reader, otherModules, otherContext, Long.MAX_VALUE);
+                if (end != wal.insertLsn()) {
+                    throw new AssertionError("redo ended at " + end + ": " + reader.end());
+                }
+            }
+            for (HeapRelation table : tables) {
+                SmgrRelation storage = table.storage();
+                SmgrRelation replayed =
+                        otherSmgr.open(storage.spcOid(), storage.dbOid(), storage.relNumber());
+                compare(storage, otherPool, replayed, ForkNumber.MAIN);
+                compare(storage, otherPool, replayed, ForkNumber.VISIBILITY_MAP);
+            }
+        }
+        otherSmgr.close();
+    }
+
+    private void copyWal(SimulatedDisk to) {
+        for (String name : disk.list(DATA + "/pg_wal")) {
+            byte[] content = disk.content(DATA + "/pg_wal/" + name);
+            ByteBuffer copy = ByteBuffer.allocateDirect(content.length);
+            copy.put(content);
+            try (DiskFile file = to.create(DATA + "/pg_wal/" + name)) {
+                file.write(BufferUtil.address(copy), content.length, 0);
+            }
+        }
+    }
+
+    private void compare(
+            SmgrRelation storage, BufferPool otherPool, SmgrRelation replayed, ForkNumber fork) {
+        int blocks = storage.exists(fork) ? storage.nblocks(fork) : 0;
+        int replayedBlocks = replayed.exists(fork) ? replayed.nblocks(fork) : 0;
+        if (replayedBlocks > blocks) {
+            throw new AssertionError(
+                    "redo made " + replayedBlocks + " blocks of " + blocks + " of " + storage);
+        }
+        for (int block = 0; block < blocks; block++) {
+            UnsafeBuffer mine = page(storage, fork, block);
+            UnsafeBuffer theirs =
+                    block < replayedBlocks
+                            ? page(otherPool, replayed, fork, block)
+                            : new UnsafeBuffer(new byte[Page.SIZE]);
+            if (fork == ForkNumber.MAIN) {
+                PageMask.heap(mine, theirs);
+            } else {
+                PageMask.map(mine, theirs);
+            }
+            if (!mine.equals(theirs)) {
+                throw new AssertionError(
+                        "redo made another page of "
+                                + storage
+                                + " "
+                                + fork
+                                + " block "
+                                + block
+                                + ": "
+                                + PageMask.difference(mine, theirs));
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        sessions.forEach(Session::close);
+        abandon();
+        if (pool.pinnedBuffers() != 0) {
+            throw new AssertionError(pool.pinnedBuffers() + " buffers stay pinned");
+        }
+    }
+
+    /** Frees the memory after a crash, asking nothing. */
+    void abandon() {
+        // The pool's memory is given back by the collector: sessions may still show pages.
+        modules.forEach(RecoveryModule::close);
+    }
+}
