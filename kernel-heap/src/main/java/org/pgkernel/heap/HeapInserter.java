@@ -28,7 +28,7 @@ public final class HeapInserter {
         int xid = backend.session.xid();
         int commandId = backend.session.commandId(true);
         int length = HeapTuples.size(row);
-        int buffer = target.find(relation, length);
+        int buffer = target.find(relation, length, null);
         int block = backend.pool.block(buffer);
         try {
             HeapTuples.form(row, backend.tuple, 0);
@@ -39,7 +39,7 @@ public final class HeapInserter {
         } finally {
             backend.buffers.unlock(buffer);
             backend.buffers.release(buffer);
-            target.releaseMap();
+            target.releaseMaps();
         }
     }
 
