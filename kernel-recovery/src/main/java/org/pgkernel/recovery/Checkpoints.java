@@ -7,16 +7,13 @@ import org.pgkernel.base.CheckPointRecord;
 import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.TransactionId;
-import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.bufmgr.CheckpointSchedule;
 import org.pgkernel.smgr.SyncRequests;
-import org.pgkernel.wal.WalRecordBuilder;
-import org.pgkernel.wal.WalWriter;
 
 /**
- * Writes checkpoints: everything dirty reaches the disk, then a record says so, then the control
- * file points to the record. Single thread, no concurrent insertion. (PostgreSQL: CreateCheckPoint,
- * CheckPointGuts, CreateRestartPoint, xlog.c.)
+ * What checkpoints need, and what they have in common. A checkpoint itself is a {@link
+ * CheckpointRun}. (PostgreSQL: CreateCheckPoint, CheckPointGuts, CreateRestartPoint, xlog.c.)
  */
 final class Checkpoints {
     /** Kinds, as PostgreSQL's flags tell them apart. */
@@ -29,18 +26,14 @@ final class Checkpoints {
         END_OF_RECOVERY
     }
 
-    private static final int RUNNING_XACTS = 0x10;
-    private static final int RUNNING_XACTS_LENGTH = 24;
-
-    private final List<CheckpointParticipant> participants;
-    private final BufferPool pool;
-    private final SyncRequests syncRequests;
-    private final RecoveredCounters counters;
-    private final ControlFileKeeper control;
+    final List<CheckpointParticipant> participants;
+    final BufferPool pool;
+    final SyncRequests syncRequests;
+    final RecoveredCounters counters;
+    final ControlFileKeeper control;
+    final CheckpointDelay delay = new CheckpointDelay();
+    final long unloggedLsn;
     private final Clock clock;
-    private final long unloggedLsn;
-    private final UnsafeBuffer body = new UnsafeBuffer(new byte[CheckPointRecord.SIZE]);
-    private final WalRecordBuilder builder = new WalRecordBuilder();
 
     Checkpoints(
             List<CheckpointParticipant> participants,
@@ -58,58 +51,30 @@ final class Checkpoints {
         this.clock = clock;
     }
 
-    /**
-     * Writes everything, a checkpoint record, the control file.
-     *
-     * @param previousTimeline differs from {@code timeline} only at the end of recovery that began
-     *     one
-     */
-    void write(
-            Kind kind,
-            WalWriter writer,
-            int timeline,
-            int previousTimeline,
-            boolean fullPageWrites) {
-        boolean shutdown = kind != Kind.ONLINE;
-        syncRequests.preCheckpoint();
-        if (shutdown) {
-            control.shuttingDown();
+    /** Writes a whole checkpoint as fast as it goes. */
+    void write(Kind kind, CheckpointWal wal, CheckpointRun.Setting setting) {
+        CheckpointRun run =
+                new CheckpointRun(
+                        this, kind, wal, setting, CheckpointSchedule.IMMEDIATE, System::nanoTime);
+        while (!run.isDone()) {
+            if (run.doWork() == 0) {
+                Thread.onSpinWait();
+            }
         }
-        long redo = writer.nextRecordLsn();
-        fill(shutdown, redo, timeline, previousTimeline, fullPageWrites);
-        flushEverything(redo);
-        if (!shutdown && control.snapshot().walLevel() >= ControlFile.WAL_LEVEL_REPLICA) {
-            appendRunningTransactions(writer);
-        }
-        builder.begin(
-                RmgrIds.XLOG,
-                shutdown ? XlogRedo.CHECKPOINT_SHUTDOWN : XlogRedo.CHECKPOINT_ONLINE,
-                TransactionId.INVALID);
-        builder.data(body, 0, CheckPointRecord.SIZE);
-        writer.append(builder);
-        writer.flush();
-        if (shutdown && writer.lastRecord() != redo) {
-            throw new KernelStoppedException(
-                    "WAL was written during a shutdown checkpoint: redo="
-                            + Lsn.format(redo)
-                            + " lsn="
-                            + Lsn.format(writer.lastRecord()));
-        }
-        control.checkpointWritten(writer.lastRecord(), body, shutdown, unloggedLsn);
-        syncRequests.postCheckpoint();
     }
 
-    private void fill(
-            boolean shutdown,
-            long redo,
-            int timeline,
-            int previousTimeline,
-            boolean fullPageWrites) {
+    /** A hot standby could follow: it is told who runs. (XLogStandbyInfoActive) */
+    boolean tellsStandbys() {
+        return control.snapshot().walLevel() >= ControlFile.WAL_LEVEL_REPLICA;
+    }
+
+    /** The record's counters, read once the redo point is fixed. */
+    void fill(UnsafeBuffer body, long redo, CheckpointRun.Setting setting, int oldestActiveXid) {
         CheckPointRecord.clear(body, 0);
         CheckPointRecord.setRedo(body, 0, redo);
-        CheckPointRecord.setThisTimeLineId(body, 0, timeline);
-        CheckPointRecord.setPrevTimeLineId(body, 0, previousTimeline);
-        CheckPointRecord.setFullPageWrites(body, 0, fullPageWrites);
+        CheckPointRecord.setThisTimeLineId(body, 0, setting.timeline());
+        CheckPointRecord.setPrevTimeLineId(body, 0, setting.previousTimeline());
+        CheckPointRecord.setFullPageWrites(body, 0, setting.fullPageWrites());
         CheckPointRecord.setNextXid(body, 0, counters.nextFullXid());
         CheckPointRecord.setNextOid(body, 0, counters.nextOid());
         CheckPointRecord.setNextMulti(body, 0, counters.nextMulti());
@@ -121,12 +86,17 @@ final class Checkpoints {
         CheckPointRecord.setTime(body, 0, clock.instant().getEpochSecond());
         CheckPointRecord.setOldestCommitTsXid(body, 0, counters.oldestCommitTsXid());
         CheckPointRecord.setNewestCommitTsXid(body, 0, counters.newestCommitTsXid());
-        // Only an online checkpoint needs it, to tell a hot standby where to look for running
-        // transactions.
-        boolean standbyInfo =
-                !shutdown && control.snapshot().walLevel() >= ControlFile.WAL_LEVEL_REPLICA;
-        CheckPointRecord.setOldestActiveXid(
-                body, 0, standbyInfo ? counters.oldestActiveXid() : TransactionId.INVALID);
+        CheckPointRecord.setOldestActiveXid(body, 0, oldestActiveXid);
+    }
+
+    /** The participants from {@code first} on whose turn comes before {@code end}'s. */
+    int run(int first, CheckpointParticipant.Order end, long redo) {
+        int next = first;
+        while (next < participants.size()
+                && (end == null || participants.get(next).order().compareTo(end) < 0)) {
+            participants.get(next++).checkpoint(redo);
+        }
+        return next;
     }
 
     /**
@@ -134,45 +104,11 @@ final class Checkpoints {
      * CheckPointGuts.)
      */
     void flushEverything(long redo) {
-        boolean buffersDone = false;
-        boolean syncDone = false;
-        for (CheckpointParticipant participant : participants) {
-            if (!buffersDone
-                    && participant.order().compareTo(CheckpointParticipant.Order.BUFFERS) >= 0) {
-                pool.flushAll();
-                buffersDone = true;
-            }
-            if (!syncDone && participant.order().compareTo(CheckpointParticipant.Order.SYNC) >= 0) {
-                syncRequests.process();
-                syncDone = true;
-            }
-            participant.checkpoint(redo);
-        }
-        if (!buffersDone) {
-            pool.flushAll();
-        }
-        if (!syncDone) {
-            syncRequests.process();
-        }
-    }
-
-    /**
-     * No transaction runs in a kernel that has just been recovered: those open on the primary ended
-     * with it. (PostgreSQL: LogStandbySnapshot, standby.c.)
-     *
-     * <pre>
-     *  0 xcnt | 4 subxcnt | 8 overflow 1 | 12 nextXid | 16 oldestRunningXid | 20 latestCompletedXid
-     * </pre>
-     */
-    private void appendRunningTransactions(WalWriter writer) {
-        UnsafeBuffer running = new UnsafeBuffer(new byte[RUNNING_XACTS_LENGTH]);
-        int next = TransactionId.xidOf(counters.nextFullXid());
-        running.putInt(12, next);
-        running.putInt(16, counters.oldestActiveXid());
-        running.putInt(20, TransactionId.retreat(next));
-        builder.begin(RmgrIds.STANDBY, RUNNING_XACTS, TransactionId.INVALID);
-        builder.data(running, 0, RUNNING_XACTS_LENGTH);
-        writer.append(builder);
+        int next = run(0, CheckpointParticipant.Order.BUFFERS, redo);
+        pool.flushAll();
+        next = run(next, CheckpointParticipant.Order.SYNC, redo);
+        syncRequests.process();
+        run(next, null, redo);
     }
 
     /**
@@ -194,5 +130,13 @@ final class Checkpoints {
         gate.advance();
         control.shutDownInRecovery();
         syncRequests.postCheckpoint();
+    }
+
+    int oldestActiveXid(Kind kind) {
+        // Only an online checkpoint needs it, to tell a hot standby where to look for running
+        // transactions.
+        return kind == Kind.ONLINE && tellsStandbys()
+                ? counters.oldestActiveXid()
+                : TransactionId.INVALID;
     }
 }

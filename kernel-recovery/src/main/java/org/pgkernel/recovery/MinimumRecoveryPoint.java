@@ -2,7 +2,6 @@ package org.pgkernel.recovery;
 
 import org.pgkernel.base.Lsn;
 import org.pgkernel.bufmgr.DurabilityGate;
-import org.pgkernel.wal.WalWriter;
 
 /**
  * What must be durable before a page is written or a file shrinks. While an archive or a standby's
@@ -19,10 +18,9 @@ final class MinimumRecoveryPoint implements DurabilityGate {
     private volatile long known;
 
     private volatile boolean updates;
-    private volatile WalWriter writer;
 
-    /** End of what {@link #writer} has made durable. Written under this object's lock. */
-    private volatile long flushed;
+    /** What pages wait for once recovery is over; null until then. */
+    private volatile DurabilityGate wal;
 
     MinimumRecoveryPoint(ControlFileKeeper control, ReplayState state) {
         this.control = control;
@@ -37,9 +35,9 @@ final class MinimumRecoveryPoint implements DurabilityGate {
 
     @Override
     public void beforeWrite(long pageLsn) {
-        WalWriter wal = writer;
-        if (wal != null) {
-            flushWal(wal, pageLsn);
+        DurabilityGate after = wal;
+        if (after != null) {
+            after.beforeWrite(pageLsn);
         } else if (updates && Lsn.before(known, pageLsn)) {
             advance();
         }
@@ -47,10 +45,8 @@ final class MinimumRecoveryPoint implements DurabilityGate {
 
     @Override
     public boolean wouldFlush(long pageLsn) {
-        if (writer != null) {
-            return Lsn.before(flushed, pageLsn);
-        }
-        return updates && Lsn.before(known, pageLsn);
+        DurabilityGate after = wal;
+        return after != null ? after.wouldFlush(pageLsn) : updates && Lsn.before(known, pageLsn);
     }
 
     /**
@@ -64,25 +60,9 @@ final class MinimumRecoveryPoint implements DurabilityGate {
         }
     }
 
-    /** Recovery is over, pages wait for the WAL from now on. */
-    synchronized void switchTo(WalWriter wal, long flushedTo) {
+    /** Recovery is over, pages wait for the WAL from now on; or for another one's. */
+    synchronized void switchTo(DurabilityGate after) {
         updates = false;
-        flushed = flushedTo;
-        writer = wal;
-    }
-
-    private void flushWal(WalWriter wal, long lsn) {
-        if (!Lsn.before(flushed, lsn)) {
-            return;
-        }
-        synchronized (this) {
-            // A page cannot carry an LSN of WAL that was not appended, unless it is damaged: then
-            // there is nothing to flush for it.
-            if (Lsn.before(flushed, lsn)) {
-                long appended = wal.nextRecordLsn();
-                wal.flush();
-                flushed = Lsn.max(flushed, appended);
-            }
-        }
+        wal = after;
     }
 }

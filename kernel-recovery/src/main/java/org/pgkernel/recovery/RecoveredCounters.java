@@ -1,5 +1,7 @@
 package org.pgkernel.recovery;
 
+import org.pgkernel.base.TransactionId;
+
 /**
  * Counters that a checkpoint record carries and that redo moves on; kernel-xact implements them.
  * Ids are unsigned. (PostgreSQL: ShmemVariableCache, MultiXactState, CheckPoint.)
@@ -51,6 +53,18 @@ public interface RecoveredCounters {
      * after prepared transactions.)
      */
     int oldestActiveXid();
+
+    /**
+     * Fills in who runs now, then inserts the record, before any later xid is assigned. Without
+     * transactions, as at the end of redo: those open on the primary ended with it. (PostgreSQL:
+     * GetRunningTransactionData, LogStandbySnapshot, standby.c.)
+     */
+    default void running(RunningXacts into, Runnable insert) {
+        into.clear();
+        int next = TransactionId.xidOf(nextFullXid());
+        into.counters(next, oldestActiveXid(), TransactionId.retreat(next));
+        insert.run();
+    }
 
     /**
      * The primary's track_commit_timestamp: pg_control's value, told after the counters were set

@@ -1,6 +1,5 @@
 package org.pgkernel.recovery;
 
-import java.time.Instant;
 import java.util.List;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -20,7 +19,6 @@ import org.pgkernel.wal.EndOfWal;
 import org.pgkernel.wal.TimelineHistory;
 import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
-import org.pgkernel.wal.WalRecordBuilder;
 import org.pgkernel.wal.WalWriter;
 
 /**
@@ -67,6 +65,11 @@ public final class Recovery implements AutoCloseable {
     private SerialRedoEngine engine;
     private EndOfWal endOfWal;
     private WalWriter writer;
+
+    /** What is written to after redo: the writer, then a primary's inserter. */
+    private CheckpointWal wal;
+
+    private Primary primary;
     private int timeline;
     private boolean fullPageWrites;
 
@@ -441,14 +444,12 @@ public final class Recovery implements AutoCloseable {
                         found.systemIdentifier(),
                         start,
                         lastRecord(),
-                        missing),
-                start);
+                        missing));
         if (missing != Lsn.INVALID) {
-            appendOverwriteContrecord(aborted);
+            EndOfRecoveryRecords.overwriteContrecord(writer, aborted, options.clock());
         }
         if (needsRedo) {
-            checkpoints.write(
-                    Checkpoints.Kind.END_OF_RECOVERY, writer, timeline, timeline, fullPageWrites);
+            checkpoints.write(Checkpoints.Kind.END_OF_RECOVERY, wal, setting());
         }
         modules.afterRecovery(context);
         control.inProduction();
@@ -495,9 +496,11 @@ public final class Recovery implements AutoCloseable {
                         found.systemIdentifier(),
                         end,
                         lastRecord(),
-                        Lsn.INVALID),
-                end);
-        appendEndOfRecovery(newTimeline, oldTimeline);
+                        Lsn.INVALID));
+        control.endOfRecovery(
+                EndOfRecoveryRecords.endOfRecovery(
+                        writer, newTimeline, oldTimeline, options.clock()),
+                newTimeline);
         TimelineSwitch.removeForeignSegments(
                 disk, walDirectory, end, newTimeline, found.xlogSegSize());
         modules.afterRecovery(context);
@@ -513,57 +516,52 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    private void startWriting(WalWriter newWriter, long start) {
+    private void startWriting(WalWriter newWriter) {
         writer = newWriter;
+        wal = CheckpointWal.of(writer);
         smgr.inRecovery(false);
         modules.afterRedo(context);
-        gate.switchTo(writer, start);
+        gate.switchTo(wal);
         fullPageWrites =
                 options.fullPageWrites() == null ? state.fullPageWrites : options.fullPageWrites();
     }
 
-    /** (PostgreSQL: CreateOverwriteContrecordRecord.) */
-    private void appendOverwriteContrecord(long aborted) {
-        UnsafeBuffer data = new UnsafeBuffer(new byte[16]);
-        data.putLong(0, aborted);
-        data.putLong(8, timestamp());
-        append(XlogRedo.OVERWRITE_CONTRECORD, data);
-    }
-
-    /** (PostgreSQL: CreateEndOfRecoveryRecord.) */
-    private void appendEndOfRecovery(int newTimeline, int oldTimeline) {
-        UnsafeBuffer data = new UnsafeBuffer(new byte[XlogRedo.END_OF_RECOVERY_LENGTH]);
-        data.putLong(0, timestamp());
-        data.putInt(8, newTimeline);
-        data.putInt(12, oldTimeline);
-        long end = append(XlogRedo.END_OF_RECOVERY, data);
-        control.endOfRecovery(end, newTimeline);
-    }
-
-    private long append(int type, UnsafeBuffer data) {
-        long end =
-                writer.append(
-                        new WalRecordBuilder()
-                                .begin(RmgrIds.XLOG, type, TransactionId.INVALID)
-                                .data(data, 0, data.capacity()));
+    /**
+     * Transactions may run from now on: many threads insert WAL, beginning where the last record
+     * ended. Only in production, once.
+     */
+    public Primary startPrimary(PrimaryOptions primaryOptions) {
         writer.flush();
-        return end;
+        primary =
+                Primary.start(
+                        primaryOptions,
+                        writer,
+                        disk,
+                        walDirectory,
+                        setting(),
+                        pool,
+                        modules,
+                        checkpoints);
+        writer.close();
+        writer = null;
+        wal = primary.checkpointWal();
+        gate.switchTo(wal);
+        primary.begin(state.fullPageWrites);
+        return primary;
     }
 
-    /** Microseconds since 2000. (PostgreSQL: TimestampTz.) */
-    private long timestamp() {
-        Instant now = options.clock().instant();
-        return (now.getEpochSecond() - 946_684_800L) * 1_000_000L + now.getNano() / 1000;
+    private CheckpointRun.Setting setting() {
+        return new CheckpointRun.Setting(timeline, timeline, fullPageWrites);
     }
 
     /** An online checkpoint. Only in production. */
     public void checkpoint() {
-        checkpoints.write(Checkpoints.Kind.ONLINE, writer, timeline, timeline, fullPageWrites);
+        checkpoints.write(Checkpoints.Kind.ONLINE, wal, setting());
     }
 
     /** The shutdown checkpoint and the state "shut down". Only in production. */
     public void shutdown() {
-        checkpoints.write(Checkpoints.Kind.SHUTDOWN, writer, timeline, timeline, fullPageWrites);
+        checkpoints.write(Checkpoints.Kind.SHUTDOWN, wal, setting());
     }
 
     /**
@@ -571,7 +569,7 @@ public final class Recovery implements AutoCloseable {
      * down in recovery".
      */
     public void interrupt() {
-        assert mode == Mode.STANDBY && writer == null : "only a standby that was not promoted";
+        assert mode == Mode.STANDBY && wal == null : "only a standby that was not promoted";
         checkpoints.shutdownRestartPoint(state, gate);
     }
 
@@ -587,16 +585,20 @@ public final class Recovery implements AutoCloseable {
         return context;
     }
 
-    /** Gives up memory and files; writes nothing. */
+    /** Gives up memory and files, whatever fails meanwhile; writes nothing. */
     @Override
     public void close() {
-        if (writer != null) {
-            writer.close();
+        try (control;
+                smgr;
+                pool;
+                modules;
+                reader;
+                AutoCloseable log = primary == null ? writer : primary) {
+            // Closed from the last to the first.
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new AssertionError(e);
         }
-        reader.close();
-        modules.close();
-        pool.close();
-        smgr.close();
-        control.close();
     }
 }

@@ -12,15 +12,21 @@ import org.pgkernel.base.error.RefusedException;
  */
 public final class RecoveryModules implements AutoCloseable {
     private final List<RecoveryModule> modules;
+
+    /** Of their providers, in the same order. */
+    private final List<String> names;
+
     private final ResourceManager[] managers = new ResourceManager[RmgrIds.COUNT];
     private final RecoveredCounters counters;
     private final List<CheckpointParticipant> participants;
 
     private RecoveryModules(
             List<RecoveryModule> modules,
+            List<String> names,
             RecoveredCounters counters,
             List<CheckpointParticipant> participants) {
         this.modules = modules;
+        this.names = names;
         this.counters = counters;
         this.participants = participants;
     }
@@ -63,7 +69,11 @@ public final class RecoveryModules implements AutoCloseable {
             }
             participants.sort(Comparator.comparing(CheckpointParticipant::order));
             RecoveryModules all =
-                    new RecoveryModules(List.copyOf(modules), counters, List.copyOf(participants));
+                    new RecoveryModules(
+                            List.copyOf(modules),
+                            providers.stream().map(RecoveryModuleProvider::name).toList(),
+                            counters,
+                            List.copyOf(participants));
             all.register();
             return all;
         } catch (RuntimeException e) {
@@ -111,6 +121,13 @@ public final class RecoveryModules implements AutoCloseable {
 
     public RecoveredCounters counters() {
         return counters;
+    }
+
+    /** The module that the provider of this name made. */
+    public RecoveryModule module(String provider) {
+        int at = names.indexOf(provider);
+        assert at >= 0 : provider;
+        return modules.get(at);
     }
 
     /** In the order of their turns. */

@@ -64,7 +64,7 @@ class MinimumRecoveryPointTest {
         gate.startUpdating();
         long before = cluster.wal.writer.nextRecordLsn();
         cluster.wal.writer.flush();
-        gate.switchTo(cluster.wal.writer, before);
+        gate.switchTo(CheckpointWal.of(cluster.wal.writer));
         assertFalse(gate.wouldFlush(before));
         cluster.wal.heap(TinyHeap.INIT, REL, 0);
         long after = cluster.wal.writer.nextRecordLsn();

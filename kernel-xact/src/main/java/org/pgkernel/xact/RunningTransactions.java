@@ -7,6 +7,7 @@ import org.agrona.DirectBuffer;
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.recovery.RunningXacts;
 
 /**
  * Which transactions run: one slot a session, in arrays, the number of slots fixed. Snapshots and
@@ -468,6 +469,37 @@ class RunningTransactions {
             }
         }
         return oldest;
+    }
+
+    /**
+     * Who runs at this moment, and their subtransactions unless there are too many of one.
+     * (PostgreSQL: GetRunningTransactionData.)
+     */
+    void collect(RunningXacts into, int next) {
+        synchronized (lock) {
+            into.clear();
+            int oldest = next;
+            boolean overflowed = false;
+            int end = limit;
+            for (int i = 0; i < end; i++) {
+                int xid = xids.get(i);
+                if (xid != TransactionId.INVALID) {
+                    into.add(xid);
+                    overflowed |= (subxidStates.get(i) & OVERFLOWED) != 0;
+                    oldest = TransactionId.precedes(xid, oldest) ? xid : oldest;
+                }
+            }
+            for (int i = 0; i < end && !overflowed; i++) {
+                int count = subxidStates.get(i);
+                for (int s = 0; s < count; s++) {
+                    into.addSubtransaction(subxids.get(i * cachedSubxids + s));
+                }
+            }
+            if (overflowed) {
+                into.overflowed();
+            }
+            into.counters(next, oldest, TransactionId.xidOf(latestCompleted));
+        }
     }
 
     /** A commit record is about to be inserted. (PostgreSQL: DELAY_CHKPT_START.) */

@@ -7,6 +7,7 @@ import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.recovery.RecoveryModule;
 import org.pgkernel.recovery.RmgrIds;
+import org.pgkernel.recovery.RunningXacts;
 import org.pgkernel.wal.WalRecordBuilder;
 
 /**
@@ -196,6 +197,14 @@ public final class TransactionManager {
     int oldestActiveXid() {
         synchronized (generator) {
             return running.oldestXid(TransactionId.xidOf(nextFullXid()));
+        }
+    }
+
+    /** Under the generator's monitor until it is inserted: no later xid comes before the record. */
+    void logRunning(RunningXacts into, Runnable insert) {
+        synchronized (generator) {
+            running.collect(into, TransactionId.xidOf(nextFullXid()));
+            insert.run();
         }
     }
 

@@ -2,6 +2,7 @@ package org.pgkernel.xact;
 
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.recovery.RecoveredCounters;
+import org.pgkernel.recovery.RunningXacts;
 
 /**
  * The counters in memory. (PostgreSQL: varsup.c, multixact.c, commit_ts.c.)
@@ -170,5 +171,15 @@ final class XactCounters implements RecoveredCounters {
             return running.oldestActiveXid();
         }
         return TransactionId.xidOf(nextFullXid);
+    }
+
+    @Override
+    public void running(RunningXacts into, Runnable insert) {
+        TransactionManager running = manager;
+        if (running != null) {
+            running.logRunning(into, insert);
+        } else {
+            RecoveredCounters.super.running(into, insert);
+        }
     }
 }
