@@ -9,7 +9,10 @@ import org.pgkernel.recovery.Recovery;
 /**
  * A kernel over a data directory, in production: recovered from a crash, or a standby that was
  * promoted. Closing it writes a shutdown checkpoint, so that PostgreSQL 15 starts from the
- * directory with no redo of its own. One thread.
+ * directory with no redo of its own.
+ *
+ * <p>{@link #open} also starts the workers; backends may be opened then, by any thread. Opening and
+ * closing are one thread's, and nobody uses the cluster or a backend of it while it is closed.
  */
 public final class Cluster implements AutoCloseable {
     /**
@@ -39,11 +42,51 @@ public final class Cluster implements AutoCloseable {
 
     private final OpenDirectory directory;
     private final Report report;
+    private final ClusterOptions options;
+
+    /** Null until it was started. */
+    private Kernel kernel;
+
     private boolean closed;
 
-    Cluster(OpenDirectory directory, Report report) {
+    Cluster(OpenDirectory directory, Report report, ClusterOptions options) {
         this.directory = directory;
         this.report = report;
+        this.options = options;
+    }
+
+    /**
+     * Makes a new cluster, durable on return, shut down: {@link #open} it. A crash meanwhile leaves
+     * a directory that is refused and can be removed.
+     *
+     * @param dataDirectory does not exist yet, or is empty
+     */
+    public static void create(Path dataDirectory, CreateOptions options) {
+        ClusterCreation.create(dataDirectory.toAbsolutePath().normalize().toString(), options);
+    }
+
+    /**
+     * Opens a directory that no server uses, recovers it if it was not shut down, and starts the
+     * workers.
+     *
+     * @throws org.pgkernel.base.error.KernelException as {@link #openForCrashRecovery}
+     */
+    public static Cluster open(Path dataDirectory, ClusterOptions options) {
+        Cluster cluster = openForCrashRecovery(dataDirectory, options);
+        try {
+            cluster.start();
+            return cluster;
+        } catch (RuntimeException | Error e) {
+            cluster.abandon();
+            throw e;
+        }
+    }
+
+    /** Backends may be opened from now on. Nothing if it was started already. */
+    public void start() {
+        if (kernel == null) {
+            kernel = Kernel.start(directory.recovery(), options);
+        }
     }
 
     /**
@@ -90,7 +133,8 @@ public final class Cluster implements AutoCloseable {
                             scanned - start,
                             replayed - scanned,
                             System.nanoTime() - replayed,
-                            end));
+                            end),
+                    options);
         } catch (RuntimeException | Error e) {
             directory.close();
             throw e;
@@ -105,7 +149,7 @@ public final class Cluster implements AutoCloseable {
         OpenDirectory directory = OpenDirectory.open(dataDirectory, Recovery.Mode.STANDBY, options);
         try {
             directory.begin();
-            return new Standby(directory);
+            return new Standby(directory, options);
         } catch (RuntimeException | Error e) {
             directory.close();
             throw e;
@@ -129,10 +173,34 @@ public final class Cluster implements AutoCloseable {
         return pool().dropStatistics();
     }
 
+    /**
+     * One step of each worker, where {@link RunOptions.Workers#BY_HAND} leaves them to the caller.
+     *
+     * @return 0 when there was nothing to do
+     */
+    public int doWork() {
+        return kernel().workers.doWork();
+    }
+
+    private Kernel kernel() {
+        if (kernel == null || closed) {
+            throw new IllegalStateException("the cluster is not started, or it is closed");
+        }
+        return kernel;
+    }
+
+    Kernel kernelForTests() {
+        return kernel;
+    }
+
     /** Writes an online checkpoint. @return nanoseconds it took */
     public long checkpoint() {
         long start = System.nanoTime();
-        directory.recovery().checkpoint();
+        if (kernel == null) {
+            directory.recovery().checkpoint();
+        } else {
+            kernel.checkpoint();
+        }
         return System.nanoTime() - start;
     }
 
@@ -140,12 +208,19 @@ public final class Cluster implements AutoCloseable {
     public void abandon() {
         if (!closed) {
             closed = true;
-            directory.close();
+            try (OpenDirectory closing = directory) {
+                if (kernel != null) {
+                    kernel.abandon();
+                }
+            }
         }
     }
 
     /**
      * Writes the shutdown checkpoint, state "shut down", and gives the directory up. Twice is once.
+     *
+     * @throws org.pgkernel.base.error.KernelStoppedException when the kernel has stopped: nothing
+     *     was written then, the directory is given up as by a crash
      */
     @Override
     public void close() {
@@ -154,7 +229,11 @@ public final class Cluster implements AutoCloseable {
         }
         closed = true;
         try (OpenDirectory closing = directory) {
-            closing.recovery().shutdown();
+            if (kernel == null) {
+                closing.recovery().shutdown();
+            } else {
+                kernel.shutdown();
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ import org.pgkernel.smgr.SizePolicy;
  *     postgresql.conf says, or else the WAL
  * @param listener told of replay's progress
  * @param clock for the times in checkpoints and in the lock file
+ * @param run how it runs in production, see {@link Cluster#open}
  */
 public record ClusterOptions(
         Disk disk,
@@ -31,7 +32,8 @@ public record ClusterOptions(
         SizePolicy sizePolicy,
         Boolean fullPageWrites,
         ReplayListener listener,
-        Clock clock) {
+        Clock clock,
+        RunOptions run) {
     /** 128 MB. */
     public static final int DEFAULT_SHARED_BUFFERS = 16_384;
 
@@ -45,7 +47,8 @@ public record ClusterOptions(
                 SizePolicy.RECOVERY_ONLY,
                 null,
                 ReplayListener.NONE,
-                Clock.systemUTC());
+                Clock.systemUTC(),
+                RunOptions.defaults());
     }
 
     public ClusterOptions withDisk(Disk other) {
@@ -57,7 +60,8 @@ public record ClusterOptions(
                 sizePolicy,
                 fullPageWrites,
                 listener,
-                clock);
+                clock,
+                run);
     }
 
     public ClusterOptions withSharedBuffers(int buffers) {
@@ -69,7 +73,8 @@ public record ClusterOptions(
                 sizePolicy,
                 fullPageWrites,
                 listener,
-                clock);
+                clock,
+                run);
     }
 
     public ClusterOptions withDropStrategy(DropStrategy strategy) {
@@ -81,7 +86,8 @@ public record ClusterOptions(
                 sizePolicy,
                 fullPageWrites,
                 listener,
-                clock);
+                clock,
+                run);
     }
 
     public ClusterOptions withLookupDivisor(int divisor) {
@@ -93,7 +99,8 @@ public record ClusterOptions(
                 sizePolicy,
                 fullPageWrites,
                 listener,
-                clock);
+                clock,
+                run);
     }
 
     public ClusterOptions withSizePolicy(SizePolicy policy) {
@@ -105,12 +112,21 @@ public record ClusterOptions(
                 policy,
                 fullPageWrites,
                 listener,
-                clock);
+                clock,
+                run);
     }
 
     public ClusterOptions withFullPageWrites(boolean on) {
         return new ClusterOptions(
-                disk, sharedBuffers, dropStrategy, lookupDivisor, sizePolicy, on, listener, clock);
+                disk,
+                sharedBuffers,
+                dropStrategy,
+                lookupDivisor,
+                sizePolicy,
+                on,
+                listener,
+                clock,
+                run);
     }
 
     public ClusterOptions withListener(ReplayListener other) {
@@ -122,7 +138,8 @@ public record ClusterOptions(
                 sizePolicy,
                 fullPageWrites,
                 other,
-                clock);
+                clock,
+                run);
     }
 
     public ClusterOptions withClock(Clock other) {
@@ -134,6 +151,20 @@ public record ClusterOptions(
                 sizePolicy,
                 fullPageWrites,
                 listener,
+                other,
+                run);
+    }
+
+    public ClusterOptions withRun(RunOptions other) {
+        return new ClusterOptions(
+                disk,
+                sharedBuffers,
+                dropStrategy,
+                lookupDivisor,
+                sizePolicy,
+                fullPageWrites,
+                listener,
+                clock,
                 other);
     }
 

@@ -23,6 +23,7 @@ final class DirectoryChecks {
         if (!disk.isDirectory(dataDirectory)) {
             throw new RefusedException("there is no such directory: file=" + dataDirectory);
         }
+        checkIsWhole(disk, dataDirectory);
         checkVersion(disk, dataDirectory);
         LockFile.check(disk, dataDirectory);
         if (disk.exists(dataDirectory + "/backup_label")) {
@@ -42,6 +43,16 @@ final class DirectoryChecks {
             refuseStandby(disk, dataDirectory, control);
         } else {
             requireColdCopy(dataDirectory, control);
+        }
+    }
+
+    /** The control file is the last that a new cluster gets. */
+    private static void checkIsWhole(Disk disk, String dataDirectory) {
+        String control = ControlFile.path(dataDirectory);
+        if (disk.exists(dataDirectory + "/PG_VERSION") && !disk.exists(control)) {
+            throw new RefusedException(
+                    "this is not a PostgreSQL data directory, it has no control file; if it was being created, that is not finished: file="
+                            + control);
         }
     }
 

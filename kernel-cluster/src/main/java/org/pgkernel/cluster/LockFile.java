@@ -127,7 +127,10 @@ final class LockFile implements AutoCloseable {
 
     @Override
     public void close() {
-        disk.unlink(path);
-        HELD_HERE.remove(path);
+        try {
+            disk.unlink(path);
+        } finally {
+            HELD_HERE.remove(path);
+        }
     }
 }

@@ -12,13 +12,15 @@ import org.pgkernel.recovery.RedoEngine;
  */
 public final class Standby implements AutoCloseable {
     private final OpenDirectory directory;
+    private final ClusterOptions options;
     private final long from;
     private long replayNanos;
     private long promotionNanos;
     private boolean over;
 
-    Standby(OpenDirectory directory) {
+    Standby(OpenDirectory directory, ClusterOptions options) {
         this.directory = directory;
+        this.options = options;
         from = directory.recovery().replayedTo();
     }
 
@@ -115,7 +117,8 @@ public final class Standby implements AutoCloseable {
                         0,
                         replayNanos,
                         promotionNanos,
-                        end));
+                        end),
+                options);
     }
 
     /**
