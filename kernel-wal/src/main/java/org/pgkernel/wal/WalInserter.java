@@ -3,6 +3,7 @@ package org.pgkernel.wal;
 import static org.pgkernel.wal.WalPageHeader.PAGE_SIZE;
 
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.DamagedDataException;
@@ -34,6 +35,9 @@ public final class WalInserter implements AutoCloseable {
      */
     private static final long SYNC_AFTER = 1 << 20;
 
+    /** A resting background writer looks again after so much, a power of two. */
+    private static final long WAKE_AFTER = 1 << 18;
+
     private final WalBytePositions positions;
     private final InsertReservation reservation;
     private final InsertionSlots slots;
@@ -53,6 +57,9 @@ public final class WalInserter implements AutoCloseable {
 
     /** {@link #redoLsn}, or {@link #NO_IMAGES}; written and read in the same way. */
     private volatile long imageLsn;
+
+    /** The background writer while it rests, else null. Set by it. */
+    private volatile Thread resting;
 
     private boolean closed;
 
@@ -171,6 +178,9 @@ public final class WalInserter implements AutoCloseable {
             long start = positions.startLsn(position);
             byte[] bytes = record.finish(start, reservation.previousStart(word, start));
             ring.copy(bytes, length, position, slots, slot, flush);
+            if ((position ^ position + size) >= WAKE_AFTER) {
+                wakeWriter();
+            }
             return positions.endLsn(position + size);
         } catch (RuntimeException e) {
             throw stopInserting(e);
@@ -252,6 +262,38 @@ public final class WalInserter implements AutoCloseable {
             work++;
         }
         return work + prepareNextSegment();
+    }
+
+    /**
+     * A round of {@link WalBackgroundWriter}, by one thread at a time.
+     *
+     * @param all whether everything whole and every asynchronous commit is to be durable; else only
+     *     what {@code syncAfter} bytes make worth it
+     * @return 0 when there was nothing to do
+     */
+    int backgroundRound(boolean all, long syncAfter) {
+        flush.throwIfStopped();
+        int work = flush.background(all ? Long.MAX_VALUE : syncAfter) > 0 ? 1 : 0;
+        if (all) {
+            long wanted = Math.max(asynchronous.get(), flush.written());
+            if (wanted > flush.flushed()) {
+                flush.flush(wanted);
+                work++;
+            }
+        }
+        return work + prepareNextSegment();
+    }
+
+    /** Whether so many bytes are inserted and not yet written. */
+    boolean isFilled(long bytes) {
+        return insertLsn() - flush.written() >= bytes;
+    }
+
+    /**
+     * This thread is unparked each time another {@link #WAKE_AFTER} bytes were filled, or never.
+     */
+    void wakeWhenFilled(Thread writer) {
+        resting = writer;
     }
 
     /**
@@ -346,6 +388,10 @@ public final class WalInserter implements AutoCloseable {
         return segments;
     }
 
+    int segmentSize() {
+        return positions.segmentSize;
+    }
+
     /** Frees the memory; the caller is the last one. What is not flushed is lost. */
     @Override
     public void close() {
@@ -394,8 +440,17 @@ public final class WalInserter implements AutoCloseable {
         }
         if (isSwitch) {
             flush(segmentEnd(end));
+        } else {
+            wakeWriter();
         }
         return end;
+    }
+
+    private void wakeWriter() {
+        Thread writer = resting;
+        if (writer != null) {
+            LockSupport.unpark(writer);
+        }
     }
 
     /** End of the segment that an end LSN belongs to. */

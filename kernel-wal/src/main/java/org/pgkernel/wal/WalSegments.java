@@ -11,6 +11,8 @@ import org.pgkernel.base.disk.Disk;
  * <p>Any thread, one at a time. (PostgreSQL: RemoveOldXlogFiles, RemoveXlogFile.)
  */
 public final class WalSegments {
+    private static final String PARTIAL = ".partial";
+
     private final Disk disk;
     private final String directory;
     private final int timeline;
@@ -35,23 +37,48 @@ public final class WalSegments {
      * @return segments removed or recycled
      */
     public int removeBefore(long keepFrom, long insertLsn, int ahead) {
-        long keep = WalSegmentName.segmentOf(keepFrom, segmentSize);
+        WalRetention.Removal removal =
+                remove(
+                        WalSegmentName.segmentOf(keepFrom, segmentSize),
+                        insertLsn,
+                        WalSegmentName.segmentOf(insertLsn, segmentSize) + ahead);
+        return removal.removed() + removal.recycled();
+    }
+
+    /**
+     * As {@link #removeBefore}, by numbers of segments. What is left of a segment that was archived
+     * unfinished, a name that ends in {@code .partial}, goes with its segment.
+     *
+     * @param keep the first that stays
+     * @param lastRecycled the last that an old one may become
+     */
+    WalRetention.Removal remove(long keep, long insertLsn, long lastRecycled) {
         long current = WalSegmentName.segmentOf(insertLsn, segmentSize);
         assert keep <= current : "keep " + keep + " of " + current;
-        int done = 0;
+        int removed = 0;
+        int recycled = 0;
         long next = current + 1;
         for (String name : disk.list(directory).stream().sorted().toList()) {
-            WalSegmentName segment = WalSegmentName.parse(name, segmentSize);
+            boolean isPartial = name.endsWith(PARTIAL);
+            WalSegmentName segment =
+                    WalSegmentName.parse(
+                            isPartial ? name.substring(0, name.length() - PARTIAL.length()) : name,
+                            segmentSize);
             if (segment == null || segment.segment() >= keep) {
                 continue;
             }
-            next = recycle(directory + "/" + name, next, current + ahead);
-            done++;
+            long after = recycle(directory + "/" + name, next, isPartial ? 0 : lastRecycled);
+            if (after == next) {
+                removed++;
+            } else {
+                recycled++;
+            }
+            next = after;
         }
-        if (done > 0) {
+        if (removed + recycled > 0) {
             disk.syncDirectory(directory);
         }
-        return done;
+        return new WalRetention.Removal(removed, recycled);
     }
 
     /**
