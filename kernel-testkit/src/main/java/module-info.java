@@ -3,6 +3,7 @@ module org.pgkernel.testkit {
     requires transitive org.pgkernel.base;
 
     exports org.pgkernel.testkit;
+    exports org.pgkernel.testkit.golden;
 
     requires java.sql;
     requires org.apache.commons.compress;

@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.pgkernel.base.error.DamagedDataException;
@@ -11,11 +15,6 @@ import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.testkit.FaultyDisk;
 import org.pgkernel.testkit.FaultyDisk.Call;
-
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.List;
 
 class TimelineHistoryTest {
     private final WalLog log = new WalLog(1 << 16);

@@ -43,6 +43,8 @@ class WalImageCompressionTest {
     void settingIsReadByPostgresWords() {
         assertEquals(ImageCompression.ZSTD, ImageCompression.of("zstd"));
         assertEquals(ImageCompression.OFF, ImageCompression.of("off"));
+        assertEquals(ImageCompression.PGLZ, ImageCompression.of("pglz"));
+        assertEquals(ImageCompression.PGLZ, ImageCompression.of("on"));
         assertTrue(
                 assertThrows(RefusedException.class, () -> ImageCompression.of("LZ5"))
                         .getMessage()

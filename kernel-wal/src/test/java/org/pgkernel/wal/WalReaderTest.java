@@ -8,7 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
-
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -21,11 +24,6 @@ import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.testkit.FaultyDisk;
 import org.pgkernel.testkit.FaultyDisk.Call;
 import org.pgkernel.wal.EndOfWal.Reason;
-
-import java.io.IOException;
-import java.lang.management.ManagementFactory;
-import java.nio.file.Files;
-import java.util.List;
 
 class WalReaderTest {
     private final WalLog log = new WalLog(1 << 16);

@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -17,11 +21,6 @@ import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.testkit.FaultyDisk;
 import org.pgkernel.testkit.FaultyDisk.Call;
-
-import java.io.IOException;
-import java.nio.file.Files;
-import java.util.Arrays;
-import java.util.List;
 
 class WalWriterTest {
     private final WalLog log = new WalLog(1 << 16);
@@ -36,7 +35,7 @@ class WalWriterTest {
     @Test
     @DisplayName(
             "R08: writing that starts in the middle of a segment's first page yields a correct long"
-                + " header")
+                    + " header")
     void longHeaderWhenStartingInTheMiddleOfTheFirstPage() throws IOException {
         for (byte[] existing :
                 new byte[][] {null, new byte[0], new byte[log.segmentSize], garbage()}) {
@@ -96,7 +95,7 @@ class WalWriterTest {
     @Test
     @DisplayName(
             "R18: a new timeline's segment holds the old one up to the switch point and zeros"
-                + " after")
+                    + " after")
     void segmentIsCopiedUpToTheSwitchPoint() throws IOException {
         long switchPoint;
         long last;
@@ -143,7 +142,7 @@ class WalWriterTest {
     @Test
     @DisplayName(
             "R18: at a segment border the new timeline begins with an empty segment, whatever had"
-                + " its name")
+                    + " its name")
     void newTimelineAtASegmentBorderBeginsEmpty() throws IOException {
         Files.write(log.file(2, segmentTwo), garbage());
         WalWriter.copySegmentForNewTimeline(
