@@ -4,6 +4,7 @@ module org.pgkernel.testkit {
 
     exports org.pgkernel.testkit;
     exports org.pgkernel.testkit.golden;
+    exports org.pgkernel.testkit.verify;
 
     requires java.sql;
     requires org.apache.commons.compress;
