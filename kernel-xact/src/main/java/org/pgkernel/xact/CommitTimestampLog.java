@@ -151,6 +151,17 @@ final class CommitTimestampLog {
         }
     }
 
+    /**
+     * Times of earlier transactions are not asked for any more. (PostgreSQL:
+     * AdvanceOldestCommitTsXid.)
+     */
+    synchronized void oldestXid(int xid, XactCounters counters) {
+        int oldest = counters.oldestCommitTsXid();
+        if (oldest != TransactionId.INVALID && TransactionId.precedes(oldest, xid)) {
+            counters.commitTsXids(xid, counters.newestCommitTsXid());
+        }
+    }
+
     private void set(int xid, long time, int origin) {
         synchronized (slru) {
             int slot = slru.readPage(pageOf(xid));

@@ -44,6 +44,19 @@ public final class MultiXactMembers {
         return status > FOR_UPDATE;
     }
 
+    /**
+     * The lock whose conflicts are those of this strength. (PostgreSQL: tupleLockExtraInfo, hwlock,
+     * heapam.c.)
+     */
+    public static LockMode lockMode(int status) {
+        return switch (status) {
+            case FOR_KEY_SHARE -> LockMode.ACCESS_SHARE;
+            case FOR_SHARE -> LockMode.ROW_SHARE;
+            case FOR_NO_KEY_UPDATE, NO_KEY_UPDATE -> LockMode.EXCLUSIVE;
+            default -> LockMode.ACCESS_EXCLUSIVE;
+        };
+    }
+
     public MultiXactMembers clear() {
         count = 0;
         return this;

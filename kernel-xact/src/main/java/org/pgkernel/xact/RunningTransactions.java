@@ -397,13 +397,41 @@ class RunningTransactions {
 
     /** True if a top-level transaction has this xid now. */
     boolean isTopRunning(int xid) {
+        return slotOf(xid) >= 0;
+    }
+
+    /** The slot whose top-level transaction has this xid now, negative if there is none. */
+    int slotOf(int xid) {
         int end = limit;
         for (int i = 0; i < end; i++) {
             if (xids.get(i) == xid) {
-                return true;
+                return i;
             }
         }
-        return false;
+        return -1;
+    }
+
+    /** The xid of the slot's transaction, 0 if it has none. */
+    int xid(int slot) {
+        return xids.get(slot);
+    }
+
+    /** The transaction that an xid belongs to, 0 if none of the table is known to. */
+    int topOf(int xid) {
+        synchronized (lock) {
+            for (int i = 0; i < limit; i++) {
+                int top = xids.get(i);
+                int count = subxidStates.get(i) & ~OVERFLOWED;
+                boolean found = top == xid;
+                for (int s = 0; s < count && !found; s++) {
+                    found = subxids.get(i * cachedSubxids + s) == xid;
+                }
+                if (found) {
+                    return top;
+                }
+            }
+        }
+        return TransactionId.INVALID;
     }
 
     /** (PostgreSQL: ComputeXidHorizons.) */

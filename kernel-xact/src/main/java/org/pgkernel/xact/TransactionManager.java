@@ -25,6 +25,7 @@ public final class TransactionManager {
     private final RunningTransactions running;
     private final XidGenerator generator;
     private final MultiXacts multiXacts;
+    private final LockManager locks;
 
     /** Pg_subtrans tells nothing of xids before it. */
     private final int firstXid;
@@ -45,7 +46,8 @@ public final class TransactionManager {
             XactWal wal,
             WraparoundListener listener,
             RelationDropper dropper,
-            LongSupplier micros) {
+            LongSupplier micros,
+            LockOptions lockOptions) {
         XactModule own = (XactModule) module;
         XactCounters counters = own.xactCounters();
         RunningTransactions running =
@@ -54,7 +56,18 @@ public final class TransactionManager {
         XidGenerator generator =
                 new XidGenerator(own, running, wal, listener, options.freezeMaxAge());
         return new TransactionManager(
-                own, options, wal, listener, dropper, micros, running, generator);
+                own, options, wal, listener, dropper, micros, lockOptions, running, generator);
+    }
+
+    /** The same, with locks as PostgreSQL waits for them. */
+    public static TransactionManager start(
+            RecoveryModule module,
+            XactOptions options,
+            XactWal wal,
+            WraparoundListener listener,
+            RelationDropper dropper,
+            LongSupplier micros) {
+        return start(module, options, wal, listener, dropper, micros, LockOptions.DEFAULT);
     }
 
     /** With a table and a generator of the caller's. */
@@ -65,6 +78,7 @@ public final class TransactionManager {
             WraparoundListener listener,
             RelationDropper dropper,
             LongSupplier micros,
+            LockOptions lockOptions,
             RunningTransactions running,
             XidGenerator generator) {
         this.module = module;
@@ -78,6 +92,7 @@ public final class TransactionManager {
         firstXid = TransactionId.xidOf(module.xactCounters().nextFullXid());
         module.commitLog().waitForWal(wal::flush);
         multiXacts = new MultiXacts(this, module, options, listener);
+        locks = new LockManager(this, lockOptions, options.sessions());
         module.runs(this);
     }
 
@@ -149,6 +164,17 @@ public final class TransactionManager {
         }
         int top = module.subTrans().topmost(xid, oldestConsideredRunning());
         return top != xid && running.isTopRunning(top);
+    }
+
+    /**
+     * The transaction that a running xid belongs to; of one that has ended, any. (PostgreSQL:
+     * SubTransGetTopmostTransaction.)
+     */
+    int topXid(int xid) {
+        int top = running.topOf(xid);
+        return top != TransactionId.INVALID
+                ? top
+                : module.subTrans().topmost(xid, oldestConsideredRunning());
     }
 
     /**
@@ -232,7 +258,10 @@ public final class TransactionManager {
             XidLimits limits = generator.limits();
             if (TransactionId.precedes(limits.oldest(), xid)
                     && TransactionId.precedes(xid, TransactionId.xidOf(nextFullXid()))) {
+                // Nobody shall ask for a commit time that is about to go.
+                module.commitTimestamps().oldestXid(xid, module.xactCounters());
                 truncateCommitLog(xid, xidDb);
+                truncateCommitTimes(xid);
             }
             multiXacts.truncate(session, multi, multiDb);
             generator.oldestXid(xid, xidDb);
@@ -261,6 +290,27 @@ public final class TransactionManager {
         module.commitLog().truncate(page);
     }
 
+    /** (PostgreSQL: TruncateCommitTs, whose record is not made durable first.) */
+    private void truncateCommitTimes(int xid) {
+        int page = CommitTimestampLog.pageOf(xid);
+        Slru slru = module.commitTimestamps().slru();
+        if (!slru.hasSegmentBefore(page)) {
+            return;
+        }
+        UnsafeBuffer data = new UnsafeBuffer(new byte[8]);
+        data.putInt(0, page);
+        data.putInt(4, xid);
+        wal.flush(
+                wal.insert(
+                        new WalRecordBuilder()
+                                .begin(
+                                        RmgrIds.COMMIT_TS,
+                                        CommitTimestampResourceManager.TRUNCATE,
+                                        TransactionId.INVALID)
+                                .data(data, 0, 8)));
+        slru.truncate(page);
+    }
+
     public MultiXacts multiXacts() {
         return multiXacts;
     }
@@ -286,6 +336,7 @@ public final class TransactionManager {
                                 "the kernel stopped in the " + what + ": " + cause.getMessage(),
                                 cause);
         stopped = stop;
+        locks.wakeAll();
         if (cause instanceof Error error) {
             throw error;
         }
@@ -299,6 +350,10 @@ public final class TransactionManager {
         }
     }
 
+    boolean isStopped() {
+        return stopped != null;
+    }
+
     void commitTimes(int xid, DirectBuffer subxids, int offset, int count, long time) {
         CommitTimestampLog log = module.commitTimestamps();
         if (log.active()) {
@@ -306,6 +361,10 @@ public final class TransactionManager {
                 log.setTree(xid, subxids, offset, count, time, 0, module.xactCounters());
             }
         }
+    }
+
+    LockManager locks() {
+        return locks;
     }
 
     RunningTransactions running() {

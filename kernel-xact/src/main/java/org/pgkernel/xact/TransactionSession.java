@@ -31,6 +31,7 @@ public class TransactionSession implements AutoCloseable {
     private final RunningTransactions running;
     private final XactRecordWriter records = new XactRecordWriter();
     private final PendingDrops drops = new PendingDrops();
+    private final SessionLocks locks;
 
     /** Four bytes each, in order. */
     private final ExpandableArrayBuffer xids = new ExpandableArrayBuffer(256);
@@ -59,6 +60,12 @@ public class TransactionSession implements AutoCloseable {
         this.manager = manager;
         running = manager.running();
         slot = running.acquireSlot(database);
+        locks = manager.locks().open(this);
+    }
+
+    /** The session's locks on relations and rows, and its waits for other transactions. */
+    public SessionLocks locks() {
+        return locks;
     }
 
     /** Begins a transaction. */
@@ -276,6 +283,7 @@ public class TransactionSession implements AutoCloseable {
         assert savepoint > 0 && savepoint <= level : "no such savepoint";
         while (level >= savepoint) {
             drops.commitLevel(level);
+            locks.commitLevel(level);
             level--;
         }
     }
@@ -293,8 +301,10 @@ public class TransactionSession implements AutoCloseable {
             if (start != UNASSIGNED) {
                 recordAbort(start);
                 running.endSubtransactions(slot, xids, start * 4, xidCount - start);
+                locks.ended(xids, start * 4, xidCount - start);
                 xidCount = start;
             }
+            locks.endLevel(level);
             drops.execute(level, false, manager.dropper());
             level--;
         }
@@ -335,6 +345,7 @@ public class TransactionSession implements AutoCloseable {
         inTransaction = false;
         manager.multiXacts().endTransaction(slot);
         running.endWithoutXid(slot);
+        locks.endLevel(0);
     }
 
     /** Record, durability, pg_xact. */
@@ -373,6 +384,8 @@ public class TransactionSession implements AutoCloseable {
         inTransaction = false;
         manager.multiXacts().endTransaction(slot);
         running.end(slot, xidAt(xidCount - 1));
+        locks.ended(xids, 0, xidCount);
+        locks.endLevel(0);
     }
 
     /** Undoes the transaction. Does nothing if there is none. (PostgreSQL: AbortTransaction.) */
@@ -429,6 +442,7 @@ public class TransactionSession implements AutoCloseable {
         if (!closed) {
             rollback();
             closed = true;
+            locks.close();
             running.releaseSlot(slot);
         }
     }

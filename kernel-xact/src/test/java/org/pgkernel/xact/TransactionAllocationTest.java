@@ -14,7 +14,7 @@ class TransactionAllocationTest {
     @TempDir Path directory;
 
     @Test
-    void transactionsSavepointsAndSnapshotsAllocateNothing() throws IOException {
+    void transactionsSavepointsSnapshotsAndLocksAllocateNothing() throws IOException {
         for (String name :
                 List.of(
                         "pg_xact",
@@ -45,8 +45,10 @@ class TransactionAllocationTest {
                                 session.begin();
                                 session.snapshot(snapshot);
                                 session.xid();
+                                lock(session, i);
                                 int savepoint = session.savepoint();
                                 session.xid();
+                                lock(session, i + 1);
                                 session.rollbackTo(savepoint);
                                 session.snapshot(snapshot);
                                 session.snapshot(snapshot);
@@ -56,5 +58,14 @@ class TransactionAllocationTest {
                             }
                         });
         assertTrue(bytes < 2_000, "bytes for 300 transactions: " + bytes);
+    }
+
+    private static void lock(TransactionSession session, int i) {
+        SessionLocks locks = session.locks();
+        for (int rel = i % 3; rel < 4; rel++) {
+            locks.lockRelation(5, rel, LockMode.ROW_EXCLUSIVE);
+        }
+        locks.lockTuple(5, 1, i, LockMode.EXCLUSIVE);
+        locks.unlockTuple(5, 1, i, LockMode.EXCLUSIVE);
     }
 }

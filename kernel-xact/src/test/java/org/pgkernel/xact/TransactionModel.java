@@ -80,6 +80,7 @@ class TransactionModel {
                         XactFixture.SILENT,
                         (locators, count) -> {},
                         () -> 1,
+                        LockOptions.DEFAULT,
                         table,
                         new XidGenerator(module, table, wal, XactFixture.SILENT, 200_000_000));
         for (int i = 0; i < SESSIONS; i++) {

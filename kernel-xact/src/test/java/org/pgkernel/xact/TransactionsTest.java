@@ -151,6 +151,44 @@ class TransactionsTest {
     }
 
     @Test
+    void commitTimesOfFrozenTransactionsGoOnceTheirRecordIsDurable() {
+        module = XactFixture.module(1000);
+        module.xactCounters().trackCommitTimestamp(true);
+        module.afterRecovery(null);
+        start(0);
+        int perSegment = CommitTimestampLog.XACTS_PER_PAGE * Slru.PAGES_PER_SEGMENT;
+        int needed = 2 * perSegment + 100;
+        TransactionSession session = manager.openSession(5);
+        for (int xid = 1000; xid < needed + 300; xid++) {
+            session.begin();
+            session.xid();
+            session.commit(false);
+        }
+        module.checkpoint(0);
+        Slru log = module.commitTimestamps().slru();
+        assertTrue(log.physicalPageExists(CommitTimestampLog.pageOf(1000)));
+        wal.flushed = 0;
+        session.begin();
+        wal.inFlush =
+                () ->
+                        assertTrue(
+                                log.physicalPageExists(CommitTimestampLog.pageOf(1000)),
+                                "a file went before its record was durable");
+        manager.advanceOldest(session, needed, 5, 1, 5);
+        assertTrue(wal.flushed > 0);
+        assertEquals("CommitTs 16", wal.records.getLast());
+        assertEquals(needed, module.xactCounters().oldestCommitTsXid());
+        assertEquals(needed + 299, module.xactCounters().newestCommitTsXid());
+        assertFalse(log.physicalPageExists(CommitTimestampLog.pageOf(1000)));
+        assertFalse(log.physicalPageExists(CommitTimestampLog.pageOf(perSegment + 1)));
+        assertEquals(1, module.commitTimestamps().time(needed), "what is needed stays");
+        int records = wal.records.size();
+        manager.advanceOldest(session, needed + 1, 5, 1, 5);
+        assertEquals(records, wal.records.size(), "no file to remove, no record");
+        assertEquals(needed + 1, module.xactCounters().oldestCommitTsXid());
+    }
+
+    @Test
     @DisplayName("C23: a deferred horizon neither goes below the first normal xid nor ahead")
     void deferredHorizonsStayWithinTheNumberSpace() {
         start(10, 3, 50);

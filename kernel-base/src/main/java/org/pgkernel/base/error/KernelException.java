@@ -10,6 +10,8 @@ public abstract sealed class KernelException extends RuntimeException
                 RefusedException,
                 DiskException,
                 NoFreeBufferException,
+                DeadlockException,
+                LockNotAvailableException,
                 KernelStoppedException {
     protected KernelException(String message, Throwable cause) {
         super(message, cause);
