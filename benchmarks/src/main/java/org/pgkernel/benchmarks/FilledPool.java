@@ -34,8 +34,14 @@ final class FilledPool {
     private static final int FIRST_VICTIM = 20_000;
     private static final int MAIN = ForkNumber.MAIN.ordinal();
     private static final long BLOCK_BYTES = 8192;
-    private static final long WARM_UP_NANOS = 700_000_000;
-    private static final int MOST_WARM_UPS = 60_000;
+
+    /**
+     * More than one: what was compiled for one kind of drop is thrown away when it meets another.
+     */
+    private static final int WARM_UP_ROUNDS = 3;
+
+    private static final long WARM_UP_NANOS = 300_000_000;
+    private static final int MOST_WARM_UPS = 20_000;
 
     private static FilledPool kept;
 
@@ -99,9 +105,11 @@ final class FilledPool {
                 kept.close();
             }
             kept = new FilledPool(nbuffers, strategy, inRecovery);
-            kept.warmUp(1, 1);
-            kept.warmUp(100, 100);
-            kept.warmUp(100, 1_000_000);
+            for (int round = 0; round < WARM_UP_ROUNDS; round++) {
+                kept.warmUp(1, 1);
+                kept.warmUp(100, 100);
+                kept.warmUp(100, 1_000_000);
+            }
         }
         return kept;
     }

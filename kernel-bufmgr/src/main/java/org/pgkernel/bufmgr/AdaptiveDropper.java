@@ -28,6 +28,10 @@ non-sealed class AdaptiveDropper implements RelationDropper {
     private final BufferAllocator allocator;
     private final BufferReplacement replacement;
     private final ResidentForks resident;
+
+    /** The resident ones' own: one object less on the way. */
+    private final ForkTable forks;
+
     private final Fingerprints fingerprints;
     private final DropCosts costs;
 
@@ -41,6 +45,7 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         this.allocator = allocator;
         this.replacement = replacement;
         this.resident = resident;
+        this.forks = resident.forks();
         this.fingerprints = resident.fingerprints();
         this.costs = costs;
     }
@@ -75,7 +80,9 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         for (int i = 0; i < count; i++) {
             SmgrRelation relation = relations[i];
             int hash = hash(relation);
-            for (int fork = 0; fork < ForkNumber.COUNT; fork++) {
+            // Not a loop over all forks: unrolled, it would be four times as much code to fetch.
+            for (int present = forks.present(hash); present != 0; present &= present - 1) {
+                int fork = Integer.numberOfTrailingZeros(present) ^ hash & ForkNumber.COUNT - 1;
                 add(hash, relation, fork, 0, work);
             }
         }
@@ -112,6 +119,9 @@ non-sealed class AdaptiveDropper implements RelationDropper {
             work.reason = DropReason.COUNT_IS_ZERO;
             return work.ended(DropPath.NOTHING_RESIDENT, DropStopReason.NOTHING_TO_DO);
         }
+        if (work.forks == 1 && work.end(0) - work.first(0) == 1 && dropBlock(work)) {
+            return 1;
+        }
         long probes = 0;
         long pages = 0;
         int relations = 0;
@@ -139,6 +149,29 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         work.reason = DropReason.FEW_BLOCKS;
         int dropped = lookUp(work, Math.max(1, trial / work.forks));
         return work.forks == 0 ? dropped : dropped + scan(work, DropReason.COUNT_NOT_REACHED);
+    }
+
+    /**
+     * One fork of one block, as every new table's or index's: nothing to weigh up and nothing to
+     * overlap, and little code to fetch. @return false when the block was not there: then what the
+     * fork's count has is looked for as ever
+     */
+    private boolean dropBlock(DropWork work) {
+        int hash = work.forkHash(0);
+        int spc = work.forkSpc(0);
+        int db = work.forkDb(0);
+        int rel = work.forkRel(0);
+        int fork = work.forkNumber(0);
+        int block = work.first(0);
+        int blockHash = BufferTag.hash(spc, db, rel, fork, block);
+        if (!allocator.dropCounted(blockHash, spc, db, rel, fork, block, fingerprints)) {
+            return false;
+        }
+        resident.dropped(hash, spc, db, rel, fork, 1);
+        work.probes = 1;
+        work.reason = DropReason.FEW_BLOCKS;
+        work.ended(DropPath.LOOKUP, DropStopReason.RANGE_COVERED);
+        return true;
     }
 
     /**
@@ -191,10 +224,6 @@ non-sealed class AdaptiveDropper implements RelationDropper {
         int rel = work.forkRel(i);
         int fork = work.forkNumber(i);
         long block = first;
-        if (limit - first == 1) { // nothing to overlap with
-            drop(work, i, BufferTag.hash(spc, db, rel, fork, (int) first), (int) first);
-            return limit;
-        }
         while (block < limit && work.left(i) > 0) {
             int batch = (int) Math.min(BufferAllocator.TOUCHED_AT_ONCE, limit - block);
             allocator.touch(

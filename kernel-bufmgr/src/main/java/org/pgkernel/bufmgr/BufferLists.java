@@ -42,10 +42,8 @@ non-sealed class BufferLists implements ResidencyTracker {
         try {
             int entry = forks.find(hash, spc, db, rel, fork);
             if (entry < 0) {
-                entry =
-                        forks.insert(
-                                hash, spc, db, rel,
-                                fork); // its word is 0: the last user's list was empty
+                entry = forks.take(hash); // its word is 0: the last user's list was empty
+                forks.insert(entry, hash, spc, db, rel, fork);
             }
             long word = forks.word(entry);
             int first = (int) word;
@@ -160,6 +158,7 @@ non-sealed class BufferLists implements ResidencyTracker {
 
     @Override
     public void release() {
+        forks.released();
         memory.release();
     }
 }

@@ -1,31 +1,38 @@
 package org.pgkernel.bufmgr;
 
+import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
+import org.agrona.UnsafeApi;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.BufferTag;
+import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.LockRank;
 
 /**
  * The relation forks that have pages in the pool, each with a word for its user: a chained hash
- * table whose entries keep their number while they live. An entry is made for a fork's first page
- * and removed with its last, so there are never more than buffers, but for the spare one of each
- * stripe and for forks whose last page a drop has thrown away and not told yet ({@link #UNTOLD}).
+ * table whose entries keep their number while they live, and a cache line each.
  *
  * <pre>
- *  entry   0          8      12     16     20     24        links  0          4              16
- *          +----------+------+------+------+------+                +----------+--------------+
- *          | word     | spc  | db   | rel  | fork |                | entry + 1| user's ints  |
- *          +----------+------+------+------+------+                +----------+--------------+
+ *  entry   0          8      12     16     20     24         28           40        44        64
+ *          +----------+------+------+------+------+----------+------------+---------+---------+
+ *          | word     | spc  | db   | rel  | fork | next + 1 | 3 x 4 user | retired | unused  |
+ *          +----------+------+------+------+------+----------+------------+---------+---------+
  *  bucket = hash &amp; (buckets - 1)     stripe = hash &amp; 127      heads[bucket] = entry + 1 or 0
  * </pre>
  *
  * A chain is changed under its stripe's lock, and looked through under it ({@link #find}) or
  * without ({@link #guess}): entries are reused, so a guess may be wrong or miss, and is confirmed
- * by the word (see {@link ResidentForks}). Unused entries are numbered densely and reused last in,
- * first out, so memory touched grows with the forks that were there at once, not with the pool.
- * Each stripe keeps the last one to itself, beside its lock: forks of one page come and go without
- * a compare-and-set more.
+ * by the word (see {@link ResidentForks}).
+ *
+ * <p>An entry leaves its chain in one of two ways. {@link BufferLists} takes it out with the fork's
+ * last page ({@link #unlink}, {@link #free}). {@link ResidentForks} leaves it where it is and only
+ * notes that it has no pages ({@link #retire}): then a drop touches nothing but the entry and the
+ * top of the stack of those, and who needs an entry next takes it out ({@link #takeRetired}). There
+ * is never a new entry made while one is retired or unused, so memory touched grows with the forks
+ * that were there at once, not with the pool: see {@link #capacity}.
+ *
+ * <p>The tops, the heads and the entries begin in one stretch of memory, so that a small pool's are
+ * in one large system page.
  */
 final class ForkTable {
     static final int STRIPES = 128;
@@ -37,32 +44,50 @@ final class ForkTable {
      */
     static final int UNTOLD = 4096 * DropWork.MOST_UNTOLD;
 
+    /**
+     * Entries that threads have on their way in or out: each has a mapping partition locked, or is
+     * a drop and counted above.
+     */
+    private static final int ON_THE_WAY = BufferTable.PARTITIONS;
+
     private static final int MOST_BUCKETS = 1 << 20;
-    private static final int ENTRY = 24;
+    private static final int ENTRY_SHIFT = 6;
     private static final int SPC = 8;
     private static final int DB = 12;
     private static final int REL = 16;
     private static final int FORK = 20;
 
-    /** Beside a stripe's lock word: its spare entry + 1, or 0. Under that lock. */
-    private static final int SPARE = 8;
+    /** Next entry + 1 of its chain, or of the unused entries. */
+    private static final int NEXT = 24;
+
+    private static final int USER = 28;
+
+    /** Next entry + 1 of the retired ones. */
+    private static final int RETIRED = 40;
 
     /**
-     * Distance of two links: together with what the user keeps there, a quarter of a cache line.
+     * At {@link #memory}: a stack's top entry + 1, or 0; above it a version, so that a late
+     * compare-and-set fails.
      */
-    private static final int LINK_SHIFT = 4;
+    private static final int RETIRED_TOP = 0;
+
+    private static final int UNUSED_TOP = 8;
+    private static final int HEADS = 64;
+
+    /** Beside a stripe's lock word: its spare entry + 1, or 0. Under that lock. */
+    private static final int SPARE = 8;
 
     /** A chain is hardly ever longer; a guess that got lost among reused entries stops here. */
     private static final int GUESS_STEPS = 64;
 
     private final int capacity;
     private final int mask;
-    private final UnsafeBuffer entries;
 
-    /** Links of chains, and of the unused entries; beside each three ints for the user. */
-    private final UnsafeBuffer links;
+    /** Tops of the stacks, then heads of the chains, then entries. 0 once released. */
+    private long memory;
 
-    private final UnsafeBuffer heads;
+    private long entries;
+
     private final LockTable locks;
 
     /** The stripes' cache lines: the lock's word, then {@link #SPARE}. */
@@ -71,19 +96,14 @@ final class ForkTable {
     /** Entries from here on were never used. */
     private final AtomicInteger highWater = new AtomicInteger();
 
-    /**
-     * First unused entry plus 1, or 0; above it a version, so that a late compare-and-set fails.
-     */
-    private final AtomicLong unused = new AtomicLong();
-
-    ForkTable(NativeArrays memory, int nbuffers) {
+    ForkTable(NativeArrays arrays, int nbuffers) {
         capacity = capacity(nbuffers);
         int buckets = Math.max(STRIPES, Math.min(MOST_BUCKETS, Integer.highestOneBit(nbuffers)));
         mask = buckets - 1;
-        entries = memory.reserve((long) capacity * ENTRY);
-        links = memory.reserve((long) capacity << LINK_SHIFT);
-        heads = memory.reserve((long) buckets * 4);
-        stripes = memory.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT);
+        long heads = HEADS + buckets * 4L;
+        memory = arrays.reserveAddress(heads + ((long) capacity << ENTRY_SHIFT));
+        entries = memory + heads;
+        stripes = arrays.reserve(STRIPES << PoolMemory.PARTITION_LOCK_SHIFT);
         locks =
                 new LockTable(
                         stripes,
@@ -94,7 +114,25 @@ final class ForkTable {
 
     /** The most entries there can be: each stripe may keep one for itself. */
     static int capacity(int nbuffers) {
-        return nbuffers + STRIPES + UNTOLD;
+        return nbuffers + STRIPES + ON_THE_WAY + UNTOLD;
+    }
+
+    private long address(int entry) {
+        assert Integer.compareUnsigned(entry, capacity) < 0 : "no such entry";
+        return entries + ((long) entry << ENTRY_SHIFT);
+    }
+
+    /** All ways to an entry begin here, so who comes after the release gets an error, no crash. */
+    private long head(int hash) {
+        if (memory == 0) {
+            throw new IndexOutOfBoundsException("the pool is closed");
+        }
+        return memory + HEADS + ((hash & mask) << 2);
+    }
+
+    /** The memory is given back. */
+    void released() {
+        memory = 0;
     }
 
     static int hash(int spc, int db, int rel, int fork) {
@@ -123,115 +161,153 @@ final class ForkTable {
 
     /** True if the fork is certainly not here: its chain is empty. */
     boolean isEmpty(int hash) {
-        return heads.getIntVolatile((hash & mask) << 2) == 0;
+        return UnsafeApi.getIntVolatile(null, head(hash)) == 0;
+    }
+
+    /**
+     * Which of a relation's forks have chains that are not empty: for each a bit, that of the
+     * fork's number exclusive or {@code relationHash & 3}. Forks without a bit are certainly not
+     * here.
+     */
+    int present(int relationHash) {
+        long heads = head(relationHash & -ForkNumber.COUNT);
+        long low = UnsafeApi.getLongVolatile(null, heads);
+        long high = UnsafeApi.getLongVolatile(null, heads + 8);
+        return ((int) low == 0 ? 0 : 1)
+                | (low >>> 32 == 0 ? 0 : 2)
+                | ((int) high == 0 ? 0 : 4)
+                | (high >>> 32 == 0 ? 0 : 8);
     }
 
     /** Under the stripe's lock. @return the fork's entry, or -1 */
     int find(int hash, int spc, int db, int rel, int fork) {
         assert locks.heldExclusivelyByMe(hash & STRIPES - 1) : "forks searched without the lock";
-        int entry = heads.getInt((hash & mask) << 2) - 1;
+        int entry = UnsafeApi.getInt(head(hash)) - 1;
         while (entry >= 0 && !isOf(entry, spc, db, rel, fork)) {
-            entry = links.getInt(entry << LINK_SHIFT) - 1;
+            entry = UnsafeApi.getInt(address(entry) + NEXT) - 1;
         }
         return entry;
     }
 
-    /** Without a lock. @return the first entry of the chain now, or -1 */
-    int first(int hash) {
-        return heads.getIntVolatile((hash & mask) << 2) - 1;
-    }
-
-    /** Without a lock. @return an entry that looked like the fork's, or -1, which proves nothing */
+    /**
+     * Without a lock. @return an entry that looked like the fork's, or -1, which proves nothing. It
+     * was in a chain at some moment since the call began, though perhaps under another name.
+     */
     int guess(int hash, int spc, int db, int rel, int fork) {
-        int entry = heads.getIntVolatile((hash & mask) << 2) - 1;
+        int entry = UnsafeApi.getIntVolatile(null, head(hash)) - 1;
         for (int steps = 0; entry >= 0 && steps < GUESS_STEPS; steps++) {
             if (isOf(entry, spc, db, rel, fork)) {
                 return entry;
             }
-            entry = links.getIntVolatile(entry << LINK_SHIFT) - 1;
+            entry = UnsafeApi.getIntVolatile(null, address(entry) + NEXT) - 1;
         }
         return -1;
     }
 
     /**
-     * Under the stripe's lock: a new entry for a fork that has none. Its word is what its last user
-     * left.
+     * Under the stripe's lock: gives a fork that has none this entry, which nobody else has. Its
+     * word is what its last user left.
      */
-    int insert(int hash, int spc, int db, int rel, int fork) {
-        int entry = take(hash);
-        int offset = entry * ENTRY;
-        entries.putInt(offset + SPC, spc);
-        entries.putInt(offset + DB, db);
-        entries.putInt(offset + REL, rel);
-        entries.putInt(offset + FORK, fork);
-        int head = (hash & mask) << 2;
-        links.putIntVolatile(entry << LINK_SHIFT, heads.getInt(head));
-        heads.putIntVolatile(head, entry + 1);
-        return entry;
+    void insert(int entry, int hash, int spc, int db, int rel, int fork) {
+        long address = address(entry);
+        UnsafeApi.putInt(address + SPC, spc);
+        UnsafeApi.putInt(address + DB, db);
+        UnsafeApi.putInt(address + REL, rel);
+        UnsafeApi.putInt(address + FORK, fork);
+        long head = head(hash);
+        UnsafeApi.putIntVolatile(null, address + NEXT, UnsafeApi.getInt(head));
+        UnsafeApi.putIntVolatile(null, head, entry + 1);
     }
 
-    /** Under the stripe's lock: takes the entry out of its chain. {@link #free} it afterwards. */
+    /** Under the stripe's lock: takes the entry out of its chain. Nobody else has it then. */
     void unlink(int hash, int entry) {
-        int after = links.getInt(entry << LINK_SHIFT);
-        int head = (hash & mask) << 2;
-        int link = heads.getInt(head);
+        int after = UnsafeApi.getInt(address(entry) + NEXT);
+        long head = head(hash);
+        int link = UnsafeApi.getInt(head);
         if (link == entry + 1) {
-            heads.putIntRelease(head, after);
+            UnsafeApi.putIntRelease(null, head, after);
             return;
         }
         int before = link - 1;
-        while ((link = links.getInt(before << LINK_SHIFT)) != entry + 1) {
+        while ((link = UnsafeApi.getInt(address(before) + NEXT)) != entry + 1) {
             assert link != 0 : "fork not in its chain";
             before = link - 1;
         }
-        links.putIntRelease(before << LINK_SHIFT, after);
+        UnsafeApi.putIntRelease(null, address(before) + NEXT, after);
     }
 
-    /** Under the stripe's lock: the entry may be used for another fork from now on. */
+    /**
+     * Under a stripe's lock: the entry, which is in no chain, may be used for another fork. Each
+     * stripe keeps one to itself: forks of one page come and go without a compare-and-set more.
+     */
     void free(int hash, int entry) {
         int spare = spare(hash);
         int before = stripes.getInt(spare) - 1;
         stripes.putInt(spare, entry + 1);
         if (before >= 0) {
-            giveBack(before);
+            push(UNUSED_TOP, NEXT, before);
         }
+    }
+
+    /** Under a stripe's lock: an entry that is in no chain, and now nobody else's. */
+    int take(int hash) {
+        int spare = spare(hash);
+        int entry = stripes.getInt(spare) - 1;
+        if (entry >= 0) {
+            stripes.putInt(spare, 0);
+            return entry;
+        }
+        entry = pop(UNUSED_TOP, NEXT);
+        if (entry < 0) {
+            entry = highWater.getAndIncrement();
+            assert entry < capacity : "more forks than buffers";
+        }
+        return entry;
     }
 
     private static int spare(int hash) {
         return ((hash & STRIPES - 1) << PoolMemory.PARTITION_LOCK_SHIFT) + SPARE;
     }
 
-    private void giveBack(int entry) {
+    /**
+     * Without a lock: the entry stays in its chain, but who needs another may have it. Not twice
+     * before it was given to somebody.
+     */
+    void retire(int entry) {
+        push(RETIRED_TOP, RETIRED, entry);
+    }
+
+    boolean anyRetired() {
+        return (int) UnsafeApi.getLongVolatile(null, memory + RETIRED_TOP) != 0;
+    }
+
+    /**
+     * Without a lock: the entry retired last, still in its chain, which nobody else takes out of it
+     * now; or -1.
+     */
+    int takeRetired() {
+        return pop(RETIRED_TOP, RETIRED);
+    }
+
+    private void push(int top, int field, int entry) {
         for (; ; ) {
-            long top = unused.get();
-            links.putIntRelease(entry << LINK_SHIFT, (int) top);
-            if (unused.compareAndSet(top, version(top) | entry + 1)) {
+            long now = UnsafeApi.getLongVolatile(null, memory + top);
+            UnsafeApi.putIntRelease(null, address(entry) + field, (int) now);
+            if (UnsafeApi.compareAndSetLong(null, memory + top, now, version(now) | entry + 1)) {
                 return;
             }
         }
     }
 
-    private int take(int hash) {
-        int spare = spare(hash);
-        int entry = stripes.getInt(spare) - 1;
-        if (entry < 0) {
-            return takeShared();
-        }
-        stripes.putInt(spare, 0);
-        return entry;
-    }
-
-    private int takeShared() {
+    private int pop(int top, int field) {
         for (; ; ) {
-            long top = unused.get();
-            int entry = (int) top - 1;
+            long now = UnsafeApi.getLongVolatile(null, memory + top);
+            int entry = (int) now - 1;
             if (entry < 0) {
-                int fresh = highWater.getAndIncrement();
-                assert fresh < capacity : "more forks than buffers";
-                return fresh;
+                return -1;
             }
-            if (unused.compareAndSet(
-                    top, version(top) | links.getIntVolatile(entry << LINK_SHIFT))) {
+            int next = UnsafeApi.getIntVolatile(null, address(entry) + field);
+            if (UnsafeApi.compareAndSetLong(null, memory + top, now, version(now) | next)) {
                 return entry;
             }
         }
@@ -242,68 +318,87 @@ final class ForkTable {
     }
 
     boolean isOf(int entry, int spc, int db, int rel, int fork) {
-        int offset = entry * ENTRY;
-        return entries.getInt(offset + REL) == rel
-                && entries.getInt(offset + FORK) == fork
-                && entries.getInt(offset + DB) == db
-                && entries.getInt(offset + SPC) == spc;
+        long address = address(entry);
+        return UnsafeApi.getInt(address + REL) == rel
+                && UnsafeApi.getInt(address + FORK) == fork
+                && UnsafeApi.getInt(address + DB) == db
+                && UnsafeApi.getInt(address + SPC) == spc;
     }
 
     int spc(int entry) {
-        return entries.getInt(entry * ENTRY + SPC);
+        return UnsafeApi.getInt(address(entry) + SPC);
     }
 
     int db(int entry) {
-        return entries.getInt(entry * ENTRY + DB);
+        return UnsafeApi.getInt(address(entry) + DB);
     }
 
     int rel(int entry) {
-        return entries.getInt(entry * ENTRY + REL);
+        return UnsafeApi.getInt(address(entry) + REL);
     }
 
     int fork(int entry) {
-        return entries.getInt(entry * ENTRY + FORK);
+        return UnsafeApi.getInt(address(entry) + FORK);
     }
 
-    /**
-     * Where the user's ints of the entry begin in {@link #links()}: three, 4 bytes each, never
-     * changed here.
-     */
-    static int userOffset(int entry) {
-        return (entry << LINK_SHIFT) + 4;
+    int hash(int entry) {
+        return hash(spc(entry), db(entry), rel(entry), fork(entry));
     }
 
-    UnsafeBuffer links() {
-        return links;
+    /** The user's ints are number 0 to 2, and never changed here. */
+    int user(int entry, int number) {
+        return UnsafeApi.getIntVolatile(null, address(entry) + USER + number * 4);
+    }
+
+    void user(int entry, int number, int value) {
+        UnsafeApi.putIntRelease(null, address(entry) + USER + number * 4, value);
+    }
+
+    boolean compareAndSetUser(int entry, int number, int from, int to) {
+        return UnsafeApi.compareAndSetInt(null, address(entry) + USER + number * 4, from, to);
     }
 
     long word(int entry) {
-        return entries.getLongVolatile(entry * ENTRY);
+        return UnsafeApi.getLongVolatile(null, address(entry));
     }
 
     void word(int entry, long word) {
-        entries.putLongVolatile(entry * ENTRY, word);
+        UnsafeApi.putLongVolatile(null, address(entry), word);
     }
 
     boolean compareAndSetWord(int entry, long from, long to) {
-        return entries.compareAndSetLong(entry * ENTRY, from, to);
+        return UnsafeApi.compareAndSetLong(null, address(entry), from, to);
     }
 
-    /** Forks that have an entry; for the inspection of a pool at rest. */
-    int size() {
-        int size = 0;
+    // For the inspection of a pool at rest.
+
+    /** The entries in chains. */
+    BitSet chained() {
+        BitSet entries = new BitSet();
         for (int bucket = 0; bucket <= mask; bucket++) {
-            for (int entry = heads.getInt(bucket << 2) - 1;
+            for (int entry = UnsafeApi.getInt(head(bucket)) - 1;
                     entry >= 0;
-                    entry = links.getInt(entry << LINK_SHIFT) - 1) {
-                size++;
-                assert size <= capacity : "loop in a chain of forks";
+                    entry = UnsafeApi.getInt(address(entry) + NEXT) - 1) {
+                assert !entries.get(entry) : "a fork's entry is in two chains, or twice in one";
+                entries.set(entry);
             }
         }
-        return size;
+        return entries;
     }
 
-    /** Entries ever in use at once, as far as memory tells; for the inspection. */
+    /** The retired entries. */
+    BitSet retired() {
+        BitSet entries = new BitSet();
+        for (int entry = (int) UnsafeApi.getLongVolatile(null, memory + RETIRED_TOP) - 1;
+                entry >= 0;
+                entry = UnsafeApi.getInt(address(entry) + RETIRED) - 1) {
+            assert !entries.get(entry) : "a fork's entry was retired twice";
+            entries.set(entry);
+        }
+        return entries;
+    }
+
+    /** Entries that were ever used: as many as were needed at once. */
     int entriesTouched() {
         return highWater.get();
     }

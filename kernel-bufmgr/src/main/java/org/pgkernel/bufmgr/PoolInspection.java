@@ -159,9 +159,14 @@ final class PoolInspection {
             BufferPool pool, ResidentForks resident, Map<String, List<Descriptor>> forks) {
         require(!resident.anyLockHeld(), "BUF-1", "lock of a fork or database left", -1);
         require(
-                resident.forks().size() == forks.size(),
+                resident.size() == forks.size(),
                 "BUF-9",
-                "a fork without pages, or one that is not counted",
+                "a fork counted without pages, or one that is not counted",
+                -1);
+        require(
+                resident.isConsistent(),
+                "BUF-23",
+                "a fork's entry neither has pages nor is retired, or is wrong about it",
                 -1);
         require(
                 resident.forks().entriesTouched() <= ForkTable.capacity(pool.nbuffers()),
@@ -232,7 +237,7 @@ final class PoolInspection {
     private static void checkLists(BufferLists lists, Map<String, List<Descriptor>> forks) {
         require(!lists.forks().anyLockHeld(), "BUF-1", "lock of a fork's list left", -1);
         require(
-                lists.forks().size() == forks.size(),
+                lists.forks().chained().cardinality() == forks.size(),
                 "BUF-10",
                 "a list without buffers, or a fork without a list",
                 -1);

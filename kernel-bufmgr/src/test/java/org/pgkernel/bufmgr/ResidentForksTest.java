@@ -38,9 +38,47 @@ class ResidentForksTest {
         forks.unmapped(0, SPC, 5, 1, 0);
         forks.unmapped(1, SPC, 5, 1, 0);
         assertEquals(0, forks.residents(SPC, 5, 1, 0));
-        assertEquals(1, forks.forks().size(), "no entry without pages");
+        assertEquals(1, forks.size(), "only the other fork");
         forks.mapped(0, SPC, 5, 1, 0, 2);
-        assertEquals(3, end(forks, 5, 1), "a new entry forgets the old end");
+        assertEquals(3, end(forks, 5, 1), "the old end is forgotten with the last page");
+        forks.release();
+    }
+
+    @Test
+    void theNextNewForkTakesTheEntryOfOneWithoutPages() {
+        ResidentForks forks = new ResidentForks(64, 16);
+        for (int rel = 1; rel <= 3; rel++) {
+            forks.mapped(rel, SPC, 5, rel, 0, 0);
+        }
+        forks.unmapped(2, SPC, 5, 2, 0);
+        assertEquals(3, forks.forks().chained().cardinality(), "stays where it is");
+        assertEquals(1, forks.forks().retired().cardinality());
+        forks.mapped(2, SPC, 6, 4, 0, 8);
+        assertEquals(3, forks.forks().entriesTouched());
+        assertEquals(0, forks.forks().retired().cardinality());
+        assertEquals(0, forks.residents(SPC, 5, 2, 0));
+        assertEquals(9, end(forks, 6, 4));
+        assertTrue(forks.isConsistent());
+        forks.release();
+    }
+
+    @Test
+    void aForkThatHasPagesAgainKeepsItsEntry() {
+        ResidentForks forks = new ResidentForks(64, 16);
+        forks.mapped(1, SPC, 5, 1, 0, 0);
+        forks.unmapped(1, SPC, 5, 1, 0);
+        forks.mapped(1, SPC, 5, 1, 0, 3);
+        assertEquals(1, forks.forks().entriesTouched());
+        forks.mapped(2, SPC, 5, 2, 0, 0); // and may not have it
+        assertEquals(1, pages(forks, 5, 1));
+        assertEquals(4, end(forks, 5, 1));
+        assertEquals(2, forks.forks().entriesTouched());
+        assertEquals(0, forks.forks().retired().cardinality());
+        forks.unmapped(1, SPC, 5, 1, 0);
+        assertEquals(1, forks.forks().retired().cardinality(), "until it has none again");
+        forks.mapped(1, SPC, 7, 3, 0, 0);
+        assertEquals(2, forks.forks().entriesTouched());
+        assertTrue(forks.isConsistent());
         forks.release();
     }
 
@@ -54,8 +92,9 @@ class ResidentForksTest {
                 forks.unmapped(gone % 16, SPC, gone % 7, gone, 0);
             }
         }
-        assertTrue(forks.forks().entriesTouched() <= 16 + ForkTable.STRIPES, "and one a stripe");
-        assertTrue(forks.forks().size() <= 16);
+        assertEquals(16, forks.forks().entriesTouched());
+        assertEquals(15, forks.size());
+        assertTrue(forks.isConsistent());
         forks.release();
     }
 
@@ -118,7 +157,9 @@ class ResidentForksTest {
             assertEquals(expected, pages(forks, rel % 2, rel));
             resident += expected > 0 ? 1 : 0;
         }
-        assertEquals(resident, forks.forks().size());
+        assertEquals(resident, forks.size());
+        assertTrue(forks.isConsistent());
+        assertTrue(forks.forks().entriesTouched() <= 5 + threads, "entries were lost");
         assertFalse(forks.anyLockHeld());
         forks.release();
     }

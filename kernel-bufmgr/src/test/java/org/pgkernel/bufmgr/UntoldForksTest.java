@@ -47,7 +47,7 @@ class UntoldForksTest {
                                 super.free(buffer);
                                 if (dropping[0]) { // as another thread would
                                     page(f, next[0]++);
-                                    int forks = ((ResidentForks) f.pool.tracker).forks().size();
+                                    int forks = ((ResidentForks) f.pool.tracker).size();
                                     most[0] = Math.max(most[0], forks);
                                 }
                             }
