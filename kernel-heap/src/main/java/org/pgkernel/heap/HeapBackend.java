@@ -44,6 +44,9 @@ public final class HeapBackend {
     final TupleVisibility visibility;
     final PageHints hints;
     final SessionHorizon horizon;
+    final HeapPruner pruner;
+    final ObjectIds objectIds;
+    private final ToastStore toast;
 
     /** A tuple in the making. */
     final UnsafeBuffer tuple = new UnsafeBuffer(new byte[Page.SIZE]);
@@ -79,10 +82,18 @@ public final class HeapBackend {
         visibility = new TupleVisibility(status, multis, combos);
         hints = new PageHints(buffers);
         horizon = new SessionHorizon(transactions, database);
+        objectIds = environment.objectIds();
+        pruner = new HeapPruner(this);
+        toast = new ToastStore(this);
     }
 
     public BackendBuffers buffers() {
         return buffers;
+    }
+
+    /** Long values. */
+    public ToastStore toast() {
+        return toast;
     }
 
     public TransactionSession session() {

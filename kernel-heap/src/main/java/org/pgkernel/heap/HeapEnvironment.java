@@ -9,9 +9,11 @@ import org.pgkernel.xact.TransactionManager;
  * What the heap builds on and all backends share.
  *
  * @param compression of page images in WAL
+ * @param objectIds for values that go out of line
  */
 public record HeapEnvironment(
         BufferPool pool,
         WalInserter wal,
         ImageCompression compression,
-        TransactionManager transactions) {}
+        TransactionManager transactions,
+        ObjectIds objectIds) {}

@@ -44,9 +44,17 @@ public final class HeapFetch implements AutoCloseable {
      * index would point. (PostgreSQL: heap_hot_search_buffer.)
      */
     public boolean fetchHot(HeapRelation relation, long rootTid, HeapSnapshot snapshot) {
-        return pin(relation, rootTid) && look(TupleId.offset(rootTid), snapshot, true);
+        int last = buffer;
+        if (!pin(relation, rootTid)) {
+            return false;
+        }
+        if (buffer != last) {
+            backend.pruner.pruneOnAccess(relation, buffer);
+        }
+        return look(TupleId.offset(rootTid), snapshot, true);
     }
 
+    /** An earlier pin of the same page is kept. */
     private boolean pin(HeapRelation wanted, long tid) {
         int wantedBlock = TupleId.block(tid);
         if (buffer != NONE && wanted == relation && wantedBlock == block) {

@@ -65,6 +65,9 @@ final class HeapRecords {
     /** Of INSERT and MULTI_INSERT. */
     static final int INSERT_ALL_VISIBLE_CLEARED = 1;
 
+    /** The last record of one multi-insert; logical decoding's. */
+    static final int INSERT_LAST_IN_MULTI = 1 << 1;
+
     static final int INSERT_ALL_FROZEN_SET = 1 << 5;
 
     static final int DELETE_XMAX = 0;

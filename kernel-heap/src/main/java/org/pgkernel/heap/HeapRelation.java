@@ -5,9 +5,10 @@ import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.smgr.SmgrRelation;
 
 /**
- * A heap table: where its pages are and how its rows are stored. Immutable, shared by all backends;
- * who gives the table new files (TRUNCATE) makes a new one. What a backend remembers of it is in
- * {@link RelationState}. (PostgreSQL: RelationData.)
+ * A heap table: where its pages are and how its rows are stored. Shared by all backends, one for
+ * all, so that they share what is known of a TOAST table's chunks; fixed but for that; who gives
+ * the table new files (TRUNCATE) makes a new one. What a backend remembers of it is in {@link
+ * RelationState}. (PostgreSQL: RelationData.)
  */
 public final class HeapRelation {
     /** (PostgreSQL: HEAP_DEFAULT_FILLFACTOR.) */
@@ -22,6 +23,9 @@ public final class HeapRelation {
     private final boolean logged;
     private final int fillFactor;
     private final HeapRelation toast;
+
+    /** Of a TOAST table. */
+    private final ToastIndex chunks = new ToastIndex();
 
     /**
      * @param oid the table's, which TOAST pointers name; not the number of its files
@@ -80,6 +84,10 @@ public final class HeapRelation {
     /** The TOAST table, or null. */
     public HeapRelation toast() {
         return toast;
+    }
+
+    ToastIndex chunks() {
+        return chunks;
     }
 
     @Override

@@ -76,6 +76,9 @@ public final class HeapScan implements AutoCloseable {
                 backend.buffers.read(
                         relation.storage(), ForkNumber.MAIN, at, ReadMode.NORMAL, ring);
         backend.pool.wrap(buffer, tuple.page);
+        if (snapshot.isMvcc()) {
+            backend.pruner.pruneOnAccess(relation, buffer);
+        }
         backend.buffers.lockShared(buffer);
         try {
             decide();

@@ -17,10 +17,14 @@ public final class HeapSnapshot {
      */
     public static final HeapSnapshot DIRTY = new HeapSnapshot(Kind.DIRTY, null, null);
 
+    /** Chunks of long values, for who has the row. (PostgreSQL: SnapshotToast.) */
+    static final HeapSnapshot TOAST = new HeapSnapshot(Kind.TOAST, null, null);
+
     private enum Kind {
         MVCC,
         SELF,
         ANY,
+        TOAST,
         DIRTY,
         NON_VACUUMABLE
     }
@@ -56,6 +60,7 @@ public final class HeapSnapshot {
             case MVCC -> visibility.satisfiesMvcc(in, at, mvcc, hints);
             case SELF -> visibility.satisfiesSelf(in, at, hints);
             case ANY -> true;
+            case TOAST -> TupleVisibility.satisfiesToast(in, at);
             case DIRTY -> visibility.satisfiesDirty(in, at, hints);
             case NON_VACUUMABLE -> visibility.satisfiesNonVacuumable(in, at, horizon, hints);
         };

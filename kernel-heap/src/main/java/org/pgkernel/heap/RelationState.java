@@ -6,4 +6,10 @@ import org.pgkernel.base.BlockNumber;
 final class RelationState {
     /** Where the last row went, or invalid. (PostgreSQL: smgr_targblock.) */
     int targetBlock = BlockNumber.INVALID;
+
+    /** Made when the first row needs it. */
+    ToastPlanner planner;
+
+    /** A row as {@link #planner} made it. */
+    RowValues stored;
 }

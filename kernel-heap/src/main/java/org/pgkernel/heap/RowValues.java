@@ -127,6 +127,27 @@ public final class RowValues {
         refer(i, own, to, size);
     }
 
+    /** A value that was stored compressed out of line: word of raw length and method, data. */
+    void setCompressed(int i, DirectBuffer value, int length) {
+        int size = Varlena.HEADER_SIZE + length;
+        int to = allocate(size);
+        Varlena.putStoredCompressedHeader(own, to, size);
+        own.putBytes(to + Varlena.HEADER_SIZE, value, 0, length);
+        refer(i, own, to, size);
+    }
+
+    /** Becomes the same row, whose values stay where they are. */
+    void copyReferences(RowValues other) {
+        ownEnd = 0;
+        for (int i = 0; i < nulls.length; i++) {
+            nulls[i] = other.nulls[i];
+            numbers[i] = other.numbers[i];
+            sources[i] = other.sources[i];
+            offsets[i] = other.offsets[i];
+            sizes[i] = other.sizes[i];
+        }
+    }
+
     private int reserve(int i, int length) {
         int fixed = descriptor.length(i);
         int size =
@@ -174,6 +195,26 @@ public final class RowValues {
         return descriptor.length(i) == Attribute.VARLENA
                 && !nulls[i]
                 && Varlena.isExternal(sources[i], offsets[i]);
+    }
+
+    boolean hasExternal() {
+        for (int i = 0; i < nulls.length; i++) {
+            if (isExternal(i)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Both columns are external and point to the same value. */
+    boolean isSameExternal(RowValues other, int i) {
+        for (int k = 0; k < Varlena.TOAST_POINTER_SIZE; k++) {
+            if (sources[i].getByte(offsets[i] + k)
+                    != other.sources[i].getByte(other.offsets[i] + k)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Points at the value as stored: a varlena with its header, whatever its form. */

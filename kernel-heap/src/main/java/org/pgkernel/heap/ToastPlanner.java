@@ -58,15 +58,7 @@ public final class ToastPlanner {
 
     /** True if the row must go through {@link #plan} before it is stored. */
     public static boolean needed(RowValues row) {
-        if (HeapTuples.size(row) > TUPLE_THRESHOLD) {
-            return true;
-        }
-        for (int i = 0; i < row.descriptor().count(); i++) {
-            if (row.isExternal(i)) {
-                return true;
-            }
-        }
-        return false;
+        return HeapTuples.size(row) > TUPLE_THRESHOLD || row.hasExternal();
     }
 
     /**
@@ -109,7 +101,10 @@ public final class ToastPlanner {
         Arrays.fill(incompressible, false);
         for (int i = 0; i < settled.length; i++) {
             boolean kept =
-                    row.isExternal(i) && old != null && old.isExternal(i) && same(row, old, i);
+                    row.isExternal(i)
+                            && old != null
+                            && old.isExternal(i)
+                            && row.isSameExternal(old, i);
             if (row.isExternal(i) && !kept) {
                 throw new IllegalArgumentException(
                         "value of " + descriptor.attribute(i) + " belongs to another row");
@@ -121,15 +116,6 @@ public final class ToastPlanner {
                 obsolete.accept(Varlena.valueId(old.source(i), old.offset(i)));
             }
         }
-    }
-
-    private static boolean same(RowValues a, RowValues b, int i) {
-        for (int k = 0; k < Varlena.TOAST_POINTER_SIZE; k++) {
-            if (a.source(i).getByte(a.offset(i) + k) != b.source(i).getByte(b.offset(i) + k)) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** The largest value that may still be changed; the first of equals. */

@@ -202,6 +202,17 @@ public final class TupleVisibility {
         return !deleterCommitted(at, infomask, xmax, hints);
     }
 
+    /**
+     * Of a TOAST table: every tuple whose inserter is not known to have aborted. Who has the row
+     * that points to it may read it, whatever its own snapshot is. (PostgreSQL:
+     * HeapTupleSatisfiesToast.)
+     */
+    public static boolean satisfiesToast(DirectBuffer in, int at) {
+        int infomask = checkedInfomask(in, at);
+        return isXminCommitted(infomask)
+                || !isXminInvalid(infomask) && TransactionId.isValid(HeapTupleHeader.xmin(in, at));
+    }
+
     /** Every tuple. (PostgreSQL: HeapTupleSatisfiesAny.) */
     public static boolean satisfiesAny() {
         return true;

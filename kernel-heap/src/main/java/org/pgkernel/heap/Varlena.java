@@ -96,6 +96,11 @@ public final class Varlena {
         to.putInt(at + 4, rawLength | method << 30);
     }
 
+    /** The word of raw length and method follows, as chunks keep it. */
+    static void putStoredCompressedHeader(MutableDirectBuffer to, int at, int size) {
+        to.putInt(at, size << 2 | 2);
+    }
+
     /** Of a compressed value. */
     public static int rawLength(DirectBuffer in, int at) {
         return in.getInt(at + 4) & SIZE_MASK;

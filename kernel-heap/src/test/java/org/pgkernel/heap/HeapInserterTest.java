@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.PageItems;
 import org.pgkernel.testkit.SimulatedDisk;
 
 class HeapInserterTest {
@@ -86,6 +87,41 @@ class HeapInserterTest {
                 }
             }
             session.rollback();
+        }
+    }
+
+    @Test
+    void manyRowsGoWithOneRecordAPageAndTheirPlacesAreTold() {
+        try (HeapRig rig = new HeapRig(3)) {
+            HeapRelation table = rig.table(20000, COLUMNS, 80, null);
+            HeapRig.Session session = rig.session();
+            RowValues[] rows = new RowValues[3000];
+            for (int i = 0; i < rows.length; i++) {
+                rows[i] = HeapRig.row(table, i, "y".repeat(i % 50));
+            }
+            long[] tids = new long[rows.length];
+            session.begin();
+            session.insert(table, -1, "first");
+            long before = rig.wal.insertLsn();
+            try (BulkInsert bulk = new BulkInsert(session.backend)) {
+                session.inserter.multiInsert(table, rows, rows.length, tids, bulk);
+            }
+            session.inserter.multiInsert(table, rows, 0, null, null);
+            int blocks = table.storage().nblocks(ForkNumber.MAIN);
+            assertTrue(rig.wal.insertLsn() - before < blocks * 8192L, "less than the pages");
+            session.nextCommand();
+            var found = session.rows(table, session.mvcc);
+            assertEquals(rows.length + 1, found.size());
+            for (int i = 0; i < rows.length; i++) {
+                assertEquals("[" + i + ", " + "y".repeat(i % 50) + "]", found.get(tids[i]));
+            }
+            session.commit();
+            for (int block = 0; block < blocks - 1; block++) {
+                int free =
+                        PageItems.heapFreeSpace(rig.page(table.storage(), ForkNumber.MAIN, block));
+                assertTrue(free >= 1638 - 4 && free < 1638 + 100, "fillfactor; free " + free);
+            }
+            rig.checkRedo(table);
         }
     }
 }

@@ -1,10 +1,12 @@
 package org.pgkernel.heap;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.agrona.BufferUtil;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
@@ -82,6 +84,12 @@ final class HeapRig implements AutoCloseable {
 
     private final List<RecoveryModule> modules = new ArrayList<>();
     private final RedoContext context;
+
+    /** Given out by now, and how many more the log allows. */
+    private int nextObjectId;
+
+    private int loggedObjectIds;
+
     private final List<Session> sessions = new ArrayList<>();
 
     /** Where redo begins, and the counters there: what pg_control would tell. */
@@ -90,6 +98,7 @@ final class HeapRig implements AutoCloseable {
     private long redoNextXid = FIRST_XID;
     private int redoNextMulti = 1;
     private int redoNextMultiOffset;
+    private int redoNextOid = 100_000;
 
     /** A new, empty primary of 64 pages. */
     HeapRig(long seed) {
@@ -132,15 +141,18 @@ final class HeapRig implements AutoCloseable {
         if (before != null) {
             redoLsn = before.redoLsn;
             redoNextXid = before.redoNextXid;
+            redoNextOid = before.redoNextOid;
             redoNextMulti = before.redoNextMulti;
             redoNextMultiOffset = before.redoNextMultiOffset;
         }
+        counters().nextOid(before == null ? 100_000 : before.redoNextOid);
         context = RedoContext.standalone(pool, counters());
         counters().nextFullXid(redoNextXid);
         counters().oldestXid(900, DB);
         counters().nextMulti(redoNextMulti, redoNextMultiOffset);
         counters().oldestMulti(1, DB);
         primary[0] = recover();
+        nextObjectId = counters().nextOid();
         wal = primary[0];
         transactions =
                 TransactionManager.start(
@@ -150,7 +162,22 @@ final class HeapRig implements AutoCloseable {
                         new Silent(),
                         this::dropRelations,
                         new AtomicLong(1)::getAndIncrement);
-        environment = new HeapEnvironment(pool, wal, ImageCompression.OFF, transactions);
+        environment =
+                new HeapEnvironment(
+                        pool, wal, ImageCompression.OFF, transactions, this::nextObjectId);
+    }
+
+    /** Few at a time, so that tests cross the end of what was logged. */
+    private synchronized int nextObjectId() {
+        if (loggedObjectIds == 0) {
+            loggedObjectIds = 16;
+            counters().nextOid(nextObjectId + loggedObjectIds);
+            UnsafeBuffer body = new UnsafeBuffer(new byte[4]);
+            body.putInt(0, nextObjectId + loggedObjectIds);
+            wal.insert(new WalRecordBuilder().begin(RmgrIds.XLOG, 0x30, 0).data(body, 0, 4));
+        }
+        loggedObjectIds--;
+        return nextObjectId++;
     }
 
     private static final class Silent implements WraparoundListener {
@@ -272,6 +299,11 @@ final class HeapRig implements AutoCloseable {
         return new HeapRelation(storage(rel), rel, descriptor, true, fillFactor, toast);
     }
 
+    /** A table whose TOAST table has the next number. */
+    HeapRelation toasted(int rel, TupleDescriptor descriptor) {
+        return table(rel, descriptor, 100, table(rel + 1, ToastStore.COLUMNS));
+    }
+
     SmgrRelation storage(int rel) {
         SmgrRelation storage = smgr.open(SPC, DB, rel);
         if (!storage.exists(ForkNumber.MAIN)) {
@@ -292,7 +324,7 @@ final class HeapRig implements AutoCloseable {
         final HeapSnapshot mvcc;
         private final List<String> leaks = new ArrayList<>();
 
-        Session() {
+        Session(HeapEnvironment environment) {
             buffers = pool.backend("session " + sessions.size(), leaks::add);
             session = transactions.openSession(DB);
             backend = new HeapBackend(environment, buffers, session, DB, new FreeSpaceMap());
@@ -341,9 +373,25 @@ final class HeapRig implements AutoCloseable {
             scan.begin(table, sees);
             while (scan.next()) {
                 scan.tuple().read(row);
-                rows.put(scan.tuple().tid(), text(row));
+                rows.put(scan.tuple().tid(), text(table, row));
             }
             return rows;
+        }
+
+        /** Numbers as they are, other values as text, wherever they are stored. */
+        String text(HeapRelation table, RowValues row) {
+            List<String> values = new ArrayList<>();
+            for (int i = 0; i < row.descriptor().count(); i++) {
+                values.add(
+                        row.isNull(i)
+                                ? "null"
+                                : row.descriptor().isByValue(i)
+                                        ? Long.toString(row.number(i))
+                                        : new String(
+                                                backend.toast().value(table, row, i),
+                                                StandardCharsets.UTF_8));
+            }
+            return values.toString();
         }
 
         @Override
@@ -372,30 +420,34 @@ final class HeapRig implements AutoCloseable {
         return row;
     }
 
-    static String text(RowValues row) {
-        List<String> values = new ArrayList<>();
-        for (int i = 0; i < row.descriptor().count(); i++) {
-            values.add(
-                    row.isNull(i)
-                            ? "null"
-                            : row.descriptor().isByValue(i)
-                                    ? Long.toString(row.number(i))
-                                    : row.text(i));
-        }
-        return values.toString();
-    }
-
     /** A session; closed with the rig. */
     Session session() {
-        Session session = new Session();
+        return session(environment);
+    }
+
+    Session session(HeapEnvironment environment) {
+        Session session = new Session(environment);
         sessions.add(session);
         return session;
+    }
+
+    /** Changes a page behind everybody's back. */
+    void change(HeapRelation table, int block, Consumer<UnsafeBuffer> change) {
+        int buffer = pool.read(table.storage(), ForkNumber.MAIN, block, ReadMode.NORMAL);
+        UnsafeBuffer view = new UnsafeBuffer(0L, 0);
+        pool.wrap(buffer, view);
+        pool.lockExclusive(buffer);
+        change.accept(view);
+        pool.markDirty(buffer);
+        pool.unlock(buffer);
+        pool.release(buffer);
     }
 
     /** Everything before is on disk and redo begins here. No transaction may run. */
     void checkpoint() {
         redoLsn = wal.moveRedo();
         redoNextXid = counters().nextFullXid();
+        redoNextOid = counters().nextOid();
         redoNextMulti = counters().nextMulti();
         redoNextMultiOffset = counters().nextMultiOffset();
         for (RecoveryModule module : modules) {
