@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.zip.CRC32;
 import org.pgkernel.testkit.PostgresServer;
 
 /**
@@ -117,7 +118,8 @@ public final class PostgresTarget implements ScriptTarget, AutoCloseable {
         control.close();
     }
 
-    private static String execute(Connection connection, String sql) throws SQLException {
+    /** Carries out one statement and tells its result as scripts do. */
+    public static String execute(Connection connection, String sql) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             if (statement.execute(sql)) {
                 try (ResultSet rows = statement.getResultSet()) {
@@ -135,7 +137,7 @@ public final class PostgresTarget implements ScriptTarget, AutoCloseable {
         return rows == 1 ? "1 row" : rows + " rows";
     }
 
-    /** How rows are told: sorted, long text shortened. */
+    /** How rows are told: sorted, long text as its first letter, length and CRC. */
     public static String rows(List<List<Object>> rows) {
         List<String> all = new ArrayList<>();
         for (List<Object> row : rows) {
@@ -150,7 +152,12 @@ public final class PostgresTarget implements ScriptTarget, AutoCloseable {
 
     private static String shortened(Object value) {
         String text = String.valueOf(value);
-        return text.length() <= 10 ? text : text.charAt(0) + "*" + text.length();
+        if (text.length() <= 10) {
+            return text;
+        }
+        CRC32 crc = new CRC32();
+        crc.update(text.getBytes(StandardCharsets.UTF_8));
+        return "%c*%d#%08x".formatted(text.charAt(0), text.length(), crc.getValue());
     }
 
     private static String rows(ResultSet set) throws SQLException {

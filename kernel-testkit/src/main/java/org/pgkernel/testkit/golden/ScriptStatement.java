@@ -8,7 +8,7 @@ import java.util.List;
  *
  * <pre>
  * begin | commit | rollback | savepoint S | rollback to S | release S
- * create table T (C int [primary key] | C text, …) [with (fillfactor = N)] | drop table T | truncate T | vacuum T
+ * create [unlogged] table T (C int [primary key] | C text, …) [with (fillfactor = N)] | drop table T | truncate T | vacuum T
  * insert into T values (V, …), … | delete from T [where …]
  * update T set C = V | C = C + N, … [where …]
  * select * from T [where …] [for update | no key update | share | key share [nowait | skip locked]]
@@ -33,7 +33,8 @@ public sealed interface ScriptStatement {
      * @param key indexes of the primary key's columns
      * @param fillfactor 100 unless said
      */
-    record CreateTable(String table, List<Column> columns, List<Integer> key, int fillfactor)
+    record CreateTable(
+            String table, List<Column> columns, List<Integer> key, int fillfactor, boolean unlogged)
             implements ScriptStatement {}
 
     record DropTable(String table) implements ScriptStatement {}

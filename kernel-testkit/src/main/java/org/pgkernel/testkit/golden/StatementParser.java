@@ -54,6 +54,7 @@ final class StatementParser {
     }
 
     private ScriptStatement createTable() {
+        boolean unlogged = accept("unlogged");
         String table = expect("table").next();
         List<Column> columns = new ArrayList<>();
         List<Integer> key = new ArrayList<>();
@@ -77,7 +78,7 @@ final class StatementParser {
             expect(")");
         }
         return new ScriptStatement.CreateTable(
-                table, List.copyOf(columns), List.copyOf(key), fillfactor);
+                table, List.copyOf(columns), List.copyOf(key), fillfactor, unlogged);
     }
 
     private ScriptStatement insert() {

@@ -162,9 +162,10 @@ class GoldenScriptTest {
                                 new ScriptStatement.Column("k", false),
                                 new ScriptStatement.Column("s", true)),
                         List.of(0),
-                        50),
+                        50,
+                        true),
                 ScriptStatement.parse(
-                        "create table t (k int primary key, s text) with (fillfactor = 50)"));
+                        "create unlogged table t (k int primary key, s text) with (fillfactor = 50)"));
         assertEquals(
                 new ScriptStatement.Update(
                         "t",
