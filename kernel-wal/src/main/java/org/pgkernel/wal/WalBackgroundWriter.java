@@ -57,6 +57,8 @@ public final class WalBackgroundWriter implements Agent {
      *
      * @return 0 when there was nothing to do
      * @throws org.pgkernel.base.error.KernelStoppedException the log cannot be written any more
+     * @throws org.pgkernel.base.error.DiskException the next segment could not be made ahead; all
+     *     else was done, and the next round tries again
      */
     @Override
     public int doWork() {

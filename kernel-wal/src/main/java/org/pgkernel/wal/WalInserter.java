@@ -7,6 +7,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.DamagedDataException;
+import org.pgkernel.base.error.DiskException;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.base.error.RefusedException;
 
@@ -109,6 +110,15 @@ public final class WalInserter implements AutoCloseable {
             return new InsertionSlots(reservation, SLOTS);
         }
 
+        WalRing ring(
+                WalBytePositions positions,
+                int timeline,
+                long system,
+                long missingContinuation,
+                int size) {
+            return new WalRing(positions, timeline, system, missingContinuation, size);
+        }
+
         WalSegmentOutput output(
                 Disk disk, String directory, int timeline, int segmentSize, long system) {
             return new WalSegmentOutput(disk, directory, timeline, segmentSize, system);
@@ -142,7 +152,7 @@ public final class WalInserter implements AutoCloseable {
         long start = positions.of(startLsn);
         reservation = parts.reservation(positions, start, prevLsn);
         slots = parts.slots(reservation);
-        ring = new WalRing(positions, timeline, systemIdentifier, missingContinuation, ringBytes);
+        ring = parts.ring(positions, timeline, systemIdentifier, missingContinuation, ringBytes);
         output = parts.output(disk, directory, timeline, segmentSize, systemIdentifier);
         flush = new WalFlush(positions, slots, ring, output, startLsn);
         segments = new WalSegments(disk, directory, timeline, segmentSize, output.creation);
@@ -249,6 +259,8 @@ public final class WalInserter implements AutoCloseable {
      * XLogBackgroundFlush, walwriter.c.)
      *
      * @return 0 when there was nothing to do
+     * @throws DiskException the next segment could not be made; all else was done, and the next
+     *     step tries again
      */
     public int doWork() {
         flush.throwIfStopped();
@@ -270,6 +282,7 @@ public final class WalInserter implements AutoCloseable {
      * @param all whether everything whole and every asynchronous commit is to be durable; else only
      *     what {@code syncAfter} bytes make worth it
      * @return 0 when there was nothing to do
+     * @throws DiskException as {@link #doWork}
      */
     int backgroundRound(boolean all, long syncAfter) {
         flush.throwIfStopped();
@@ -467,6 +480,17 @@ public final class WalInserter implements AutoCloseable {
         }
         try {
             output.prepare(next);
+        } catch (DiskException e) {
+            // Nothing is lost yet: there may be room again when the segment is needed.
+            DiskException told =
+                    new DiskException(
+                            "the WAL segment from "
+                                    + Lsn.format(next)
+                                    + " on could not be made before it is needed",
+                            output.path(next),
+                            e.errno());
+            told.addSuppressed(e);
+            throw told;
         } catch (RuntimeException e) {
             throw flush.stop(e);
         }

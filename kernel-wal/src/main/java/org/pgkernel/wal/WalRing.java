@@ -15,7 +15,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * flush writes zeros there instead. A page is entered only when the page that had its place before
  * is in the file. (PostgreSQL: CopyXLogRecordToWAL, GetXLogBuffer, AdvanceXLInsertBuffer.)
  */
-final class WalRing {
+class WalRing {
     /** Makes room: returns when all before the LSN is in the file. */
     interface Room {
         void awaitWritten(long lsn);
@@ -116,7 +116,10 @@ final class WalRing {
         BufferUtil.free(memory);
     }
 
-    private void beginPage(long page, int remaining) {
+    /**
+     * @param remaining bytes of a record begun on an earlier page, 0 for none
+     */
+    void beginPage(long page, int remaining) {
         int at = offset(page);
         WalPageHeader.init(ring, at, page, timeline, positions.segmentSize, systemIdentifier);
         if (remaining != 0) {

@@ -160,7 +160,8 @@ class WalSegmentOutput implements AutoCloseable {
         unsynced = true;
     }
 
-    private String path(long lsn) {
+    /** The file that holds the byte at the LSN. */
+    String path(long lsn) {
         return WalSegmentFile.path(
                 directory, timeline, WalSegmentName.segmentOf(lsn, segmentSize), segmentSize);
     }

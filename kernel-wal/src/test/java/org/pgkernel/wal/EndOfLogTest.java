@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
@@ -296,31 +297,32 @@ class EndOfLogTest {
      * Also without the latter, as on a new timeline.
      */
     private void newWalContinues() {
-        for (boolean overwrites : new boolean[] {true, false}) {
-            try (WalLog copy = log.copyOf()) {
-                boolean isAborted = log.abortedRecord != 0 && overwrites;
-                try (WalWriter writer =
-                        copy.writer(
-                                1,
-                                isAborted ? log.missingContinuation : end,
-                                last,
-                                isAborted ? log.missingContinuation : 0)) {
-                    assertNotEquals(0, writer.nextRecordLsn() & copy.segmentSize - 1);
-                    assertTrue(
-                            isAborted || writer.nextRecordLsn() == end || end % WalLog.PAGE == 0);
-                    if (isAborted) {
-                        writer.append(WalLog.overwrite(log.abortedRecord));
-                    }
-                    writer.append(WalLog.plain(60));
-                    writer.append(WalLog.plain(20_000));
-                    writer.flush();
-                }
-                List<WalLog.Copy> all = copy.read();
-                assertEquals(Reason.ZERO_LENGTH, copy.end.reason(), copy.end.toString());
-                assertEquals(good, all.subList(0, good.size()));
-                assertEquals(good.size() + (isAborted ? 3 : 2), all.size());
-                assertEquals(20_000, all.get(all.size() - 1).data().capacity());
+        for (NewWal means : NewWal.values()) {
+            newWalContinues(true, means);
+            newWalContinues(false, means);
+        }
+    }
+
+    private void newWalContinues(boolean overwrites, NewWal means) {
+        try (WalLog copy = log.copyOf()) {
+            boolean isAborted = log.abortedRecord != 0 && overwrites;
+            List<WalRecordBuilder> records = new ArrayList<>();
+            if (isAborted) {
+                records.add(WalLog.overwrite(log.abortedRecord));
             }
+            records.add(WalLog.plain(60));
+            records.add(WalLog.plain(20_000));
+            long missing = isAborted ? log.missingContinuation : 0;
+            long start = isAborted ? missing : end;
+            means.write(copy, 1, start, last, missing, records);
+            List<WalLog.Copy> all = copy.read();
+            assertEquals(Reason.ZERO_LENGTH, copy.end.reason(), copy.end.toString());
+            assertEquals(good, all.subList(0, good.size()));
+            assertEquals(good.size() + records.size(), all.size());
+            long first = all.get(good.size()).lsn();
+            assertNotEquals(0, first & copy.segmentSize - 1);
+            assertTrue(first == start || start % WalLog.PAGE == 0);
+            assertEquals(20_000, all.getLast().data().capacity());
         }
     }
 }

@@ -28,12 +28,21 @@ class MissingContinuationTest {
     @DisplayName("C25 1: the first half stays; the log goes on with a record that names it")
     void firstHalfIsSkipped() throws IOException {
         long lost = loseSecondHalf(300);
+        for (NewWal means : NewWal.values()) {
+            try (WalLog copy = log.copyOf()) {
+                firstHalfIsSkipped(copy, lost, means);
+            }
+        }
+    }
+
+    private void firstHalfIsSkipped(WalLog log, long lost, NewWal means) {
         List<WalLog.Copy> good = log.read();
         assertEquals(Reason.MISSING_SEGMENT, log.end.reason());
         assertEquals(lost, log.abortedRecord);
         assertEquals(segmentTwo, log.missingContinuation);
         byte[] firstHalf = log.bytes(lost, (int) (segmentTwo - lost));
-        goOn(lost);
+        means.goOn(log, List.of(WalLog.plain(500)));
+        assertFirstIsOverwrite(log);
         List<WalLog.Copy> all = log.read();
         assertEquals(good, all.subList(0, good.size()));
         assertEquals(good.size() + 2, all.size());
@@ -70,10 +79,15 @@ class MissingContinuationTest {
     void lostRecordBeginsAfterAPageHeader() throws IOException {
         long lost = loseSecondHalf(0);
         assertEquals(WalPageHeader.SHORT_SIZE, lost & WalLog.PAGE - 1);
-        int count = log.read().size();
-        assertEquals(lost, log.abortedRecord);
-        goOn(log.abortedRecord);
-        assertEquals(count + 2, log.read().size());
+        for (NewWal means : NewWal.values()) {
+            try (WalLog copy = log.copyOf()) {
+                int count = copy.read().size();
+                assertEquals(lost, copy.abortedRecord);
+                means.goOn(copy, List.of(WalLog.plain(500)));
+                assertFirstIsOverwrite(copy);
+                assertEquals(count + 2, copy.read().size());
+            }
+        }
     }
 
     @Test
@@ -81,22 +95,31 @@ class MissingContinuationTest {
             "C25 5: on a new timeline writing starts right after the last valid record, without an overwrite record")
     void newTimelineNeedsNoOverwrite() throws IOException {
         long lost = loseSecondHalf(300);
-        List<WalLog.Copy> good = log.read();
-        long switchPoint = log.endOfLastRecord;
-        WalWriter.copySegmentForNewTimeline(
-                log.disk, log.directory.toString(), 1, 2, switchPoint, log.segmentSize);
-        TimelineHistory.of(1)
-                .write(log.disk, log.directory.toString(), 2, switchPoint, "lost the primary");
-        try (WalWriter writer = log.writer(2, switchPoint, log.lastRecord, 0)) {
-            assertEquals(lost, writer.nextRecordLsn());
-            writer.append(WalLog.plain(20_000));
-            writer.flush();
+        for (NewWal means : NewWal.values()) {
+            try (WalLog copy = log.copyOf()) {
+                List<WalLog.Copy> good = copy.read();
+                long switchPoint = copy.endOfLastRecord;
+                assertEquals(lost, switchPoint);
+                String directory = copy.directory.toString();
+                WalWriter.copySegmentForNewTimeline(
+                        copy.disk, directory, 1, 2, switchPoint, copy.segmentSize);
+                TimelineHistory.of(1)
+                        .write(copy.disk, directory, 2, switchPoint, "lost the primary");
+                means.write(
+                        copy,
+                        2,
+                        switchPoint,
+                        copy.lastRecord,
+                        0,
+                        List.of(WalLog.plain(20_000), WalLog.plain(7)));
+                List<WalLog.Copy> all =
+                        copy.read(TimelineHistory.read(copy.disk, directory, 2), copy.start);
+                assertEquals(good, all.subList(0, good.size()));
+                assertEquals(good.size() + 2, all.size());
+                assertEquals(lost, all.get(good.size()).lsn());
+                assertEquals(2, copy.fileTimeline);
+            }
         }
-        List<WalLog.Copy> all =
-                log.read(TimelineHistory.read(log.disk, log.directory.toString(), 2), log.start);
-        assertEquals(good, all.subList(0, good.size()));
-        assertEquals(good.size() + 1, all.size());
-        assertEquals(2, log.fileTimeline);
     }
 
     /** WAL-11. */
@@ -195,6 +218,10 @@ class MissingContinuationTest {
             writer.append(WalLog.plain(500));
             writer.flush();
         }
+        assertFirstIsOverwrite(log);
+    }
+
+    private void assertFirstIsOverwrite(WalLog log) {
         assertEquals(
                 WalPageHeader.XLP_FIRST_IS_OVERWRITE_CONTRECORD,
                 log.bytes(segmentTwo + 2, 1)[0] & WalPageHeader.XLP_FIRST_IS_OVERWRITE_CONTRECORD);

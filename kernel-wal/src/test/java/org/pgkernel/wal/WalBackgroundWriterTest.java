@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -136,6 +138,39 @@ class WalBackgroundWriterTest {
             assertThrows(KernelStoppedException.class, writer::doWork);
             assertThrows(KernelStoppedException.class, () -> inserter.insert(WalLog.plain(1)));
             assertEquals(syncs, disk.count(Call.SYNC));
+        }
+    }
+
+    /** C09: the segment is not needed yet, so a full disk is told and nothing stops. */
+    @Test
+    @DisplayName(
+            "C09: no room for the next segment is told by name, commits go on, a later round makes it")
+    void fullDiskWhileTheNextSegmentIsMade() throws IOException {
+        try (WalInserter inserter = log.inserter(1 << 20)) {
+            WalBackgroundWriter writer = writerOf(inserter);
+            inserter.insert(WalLog.plain(800_000));
+            inserter.flush(inserter.insertLsn());
+            long end = inserter.insert(WalLog.plain(40_000));
+            inserter.flushLater(end);
+            disk.room(500_000);
+            now = DELAY;
+            DiskException full = assertThrows(DiskException.class, writer::doWork);
+            assertTrue(full.mayRetry());
+            String next = log.file(1, 2L * log.segmentSize).toString();
+            assertEquals(
+                    "the WAL segment from 0/200000 on could not be made before it is needed: no"
+                            + " space left on device file="
+                            + next,
+                    full.getMessage());
+            assertEquals(end, inserter.flushedLsn(), "the asynchronous commit is durable");
+            try (var files = Files.list(log.directory)) {
+                assertEquals(1, files.count(), "nothing half made is left");
+            }
+            disk.room(Long.MAX_VALUE);
+            inserter.flush(inserter.insert(WalLog.plain(10)));
+            now = 2 * DELAY;
+            assertTrue(writer.doWork() > 0);
+            assertEquals(log.segmentSize, Files.size(Path.of(next)));
         }
     }
 }

@@ -36,6 +36,42 @@ class WalInsertMutantsTest {
         }
     }
 
+    /** The slot is let go before the record's bytes are copied. */
+    static final class SlotPublishedBeforeTheCopy extends WalInserter.Parts {
+        @Override
+        InsertionSlots slots(InsertReservation reservation) {
+            return new InsertionSlots(reservation, 16) {
+                @Override
+                void progress(int slot, long position) {
+                    release(slot);
+                }
+            };
+        }
+    }
+
+    /** Pages do not say that they continue a record. */
+    static final class ContinuationForgotten extends WalInserter.Parts {
+        @Override
+        WalRing ring(
+                WalBytePositions positions, int timeline, long system, long missing, int size) {
+            return new WalRing(positions, timeline, system, missing, size) {
+                @Override
+                void beginPage(long page, int remaining) {
+                    super.beginPage(page, 0);
+                }
+            };
+        }
+    }
+
+    /** The page over a missing continuation does not say so. */
+    static final class OverwriteFlagForgotten extends WalInserter.Parts {
+        @Override
+        WalRing ring(
+                WalBytePositions positions, int timeline, long system, long missing, int size) {
+            return new WalRing(positions, timeline, system, 0, size);
+        }
+    }
+
     /** The log is not made durable. */
     static final class SyncForgotten extends WalInserter.Parts {
         @Override
@@ -76,6 +112,54 @@ class WalInsertMutantsTest {
                         }
                     }
                 });
+    }
+
+    @Test
+    void aSlotPublishedBeforeTheCopyIsFound() {
+        assertThrows(
+                AssertionError.class,
+                () -> {
+                    for (long seed = 1; seed <= 200; seed++) {
+                        try (WalLog log = new WalLog(1 << 15);
+                                WalInserter inserter =
+                                        log.inserter(
+                                                log.start,
+                                                0,
+                                                1 << 14,
+                                                new SlotPublishedBeforeTheCopy())) {
+                            WalInserterProperties.assertReadBack(
+                                    log,
+                                    WalInserterProperties.insertFrom(inserter, 8, 60, 9_000, seed),
+                                    seed);
+                        }
+                    }
+                });
+    }
+
+    @Test
+    void aForgottenContinuationIsFound() {
+        assertThrows(
+                AssertionError.class,
+                () -> {
+                    try (WalLog log = new WalLog(1 << 15);
+                            WalInserter inserter =
+                                    log.inserter(
+                                            log.start, 0, 1 << 14, new ContinuationForgotten())) {
+                        WalInserterProperties.assertReadBack(
+                                log, WalInserterProperties.insertFrom(inserter, 1, 9, 9_000, 1), 1);
+                    }
+                });
+    }
+
+    @Test
+    void aForgottenOverwriteFlagIsFound() {
+        assertThrows(
+                AssertionError.class,
+                () ->
+                        WalInsertCrashRun.search(
+                                        "wal-overwrite", 1, 40, new OverwriteFlagForgotten())
+                                .outcomes(6)
+                                .run());
     }
 
     @Test

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.util.List;
@@ -320,6 +321,30 @@ class WalInserterTest {
             disk.clear(Call.WRITE);
             assertThrows(KernelStoppedException.class, inserter::doWork);
             assertEquals(1, log.read().size());
+        }
+    }
+
+    @Test
+    @DisplayName("C09, WAL-12: no room for a segment that is needed now stops everybody, by name")
+    void fullDiskWhereTheNextSegmentBegins() throws IOException {
+        log.disk = disk;
+        try (WalInserter inserter = log.inserter(RING)) {
+            inserter.flush(inserter.insert(WalLog.plain(60_000)));
+            List<WalLog.Copy> before = log.read();
+            long end = inserter.insert(WalLog.plain(9_000));
+            disk.room(log.segmentSize);
+            String message =
+                    assertThrows(KernelStoppedException.class, () -> inserter.flush(end))
+                            .getMessage();
+            assertTrue(message.contains("no space left on device"), message);
+            assertTrue(message.contains("file=") && message.contains("lsn="), message);
+            disk.room(Long.MAX_VALUE);
+            assertThrows(KernelStoppedException.class, () -> inserter.insert(WalLog.plain(1)));
+            assertEquals(before, log.read());
+            assertEquals(before.getLast().end(), log.abortedRecord);
+            try (var files = Files.list(log.directory)) {
+                assertEquals(1, files.count(), "nothing half made is left");
+            }
         }
     }
 

@@ -95,6 +95,20 @@ final class WalLog implements AutoCloseable {
                 parts);
     }
 
+    WalInserter inserter(int timeline, long startLsn, long prev, long missing, int ringBytes) {
+        return new WalInserter(
+                disk,
+                directory.toString(),
+                timeline,
+                segmentSize,
+                SYSTEM,
+                startLsn,
+                prev,
+                missing,
+                0,
+                ringBytes);
+    }
+
     WalReader reader() {
         return reader(TimelineHistory.of(1));
     }
