@@ -85,6 +85,7 @@ public final class HeapBackend {
         objectIds = environment.objectIds();
         pruner = new HeapPruner(this);
         toast = new ToastStore(this);
+        toast.deleter(new HeapDeleter(this)::deleteChunk);
     }
 
     public BackendBuffers buffers() {
@@ -123,6 +124,40 @@ public final class HeapBackend {
             lastRelation = null;
             lastState = null;
         }
+    }
+
+    /** For a row's old version: good until the relation's next one. */
+    RowValues oldRow(HeapRelation relation) {
+        RelationState state = state(relation);
+        if (state.old == null) {
+            state.old = new RowValues(relation.descriptor());
+        }
+        return state.old;
+    }
+
+    /**
+     * No multixact that this transaction becomes a member of is older than the next one. Before its
+     * xid goes to a row: others may put it into a multixact from then on.
+     */
+    void setOldestMultiMember() {
+        transactions.multiXacts().setOldestMember(session);
+    }
+
+    /** True if the own transaction has inserted the tuple: it has two commands to remember. */
+    boolean isOwnInsert(UnsafeBuffer page, int at) {
+        return !TupleVisibility.isXminCommitted(HeapTupleHeader.infomask(page, at))
+                && status.isCurrent(HeapTupleHeader.xmin(page, at));
+    }
+
+    /**
+     * What the tuple has to carry once the command has changed it: the command, or a combo of it
+     * and the one that inserted the tuple. Changes nothing if that throws (R03). (PostgreSQL:
+     * HeapTupleHeaderAdjustCmax.)
+     */
+    int cmax(UnsafeBuffer page, int at, int commandId) {
+        return isOwnInsert(page, at)
+                ? combos.combine(visibility.cmin(page, at), commandId)
+                : commandId;
     }
 
     RelationState state(HeapRelation relation) {

@@ -496,7 +496,7 @@ final class HeapPage {
      * Remembers the oldest transaction that may have left something to prune. (PostgreSQL:
      * PageSetPrunable.)
      */
-    private static void setPrunable(MutableDirectBuffer page, int xid) {
+    static void setPrunable(MutableDirectBuffer page, int xid) {
         int old = Page.pruneXid(page);
         if (!TransactionId.isValid(old) || TransactionId.precedes(xid, old)) {
             Page.setPruneXid(page, xid);

@@ -98,6 +98,18 @@ public final class HeapTupleHeader {
         setInfomask(in, at, infomask(in, at) & ~HEAP_COMBOCID);
     }
 
+    /** A command id, or a combo one. (PostgreSQL: HeapTupleHeaderSetCmax.) */
+    static void setCommandId(MutableDirectBuffer in, int at, int commandId, boolean isCombo) {
+        in.putInt(at + T_CID, commandId);
+        int infomask = infomask(in, at);
+        setInfomask(in, at, isCombo ? infomask | HEAP_COMBOCID : infomask & ~HEAP_COMBOCID);
+    }
+
+    /** See {@link TupleId}. */
+    static long ctid(DirectBuffer in, int at) {
+        return TupleId.of(ctidBlock(in, at), ctidOffsetNumber(in, at));
+    }
+
     public static int ctidBlock(DirectBuffer in, int at) {
         return in.getShort(at + T_CTID) << 16 | in.getShort(at + T_CTID + 2) & 0xFFFF;
     }
@@ -134,6 +146,30 @@ public final class HeapTupleHeader {
 
     public static void setHoff(MutableDirectBuffer in, int at, int hoff) {
         in.putByte(at + T_HOFF, (byte) hoff);
+    }
+
+    /** The strength of the lock of xmax that is no multixact. (HEAP_XMAX_IS_SHR_LOCKED ...) */
+    static RowLock lock(int infomask, int infomask2) {
+        boolean keys = (infomask2 & HEAP_KEYS_UPDATED) != 0;
+        if (!isLockedOnly(infomask)) {
+            return keys ? RowLock.UPDATE : RowLock.NO_KEY_UPDATE;
+        }
+        return switch (infomask & HEAP_LOCK_MASK) {
+            case HEAP_XMAX_KEYSHR_LOCK -> RowLock.KEY_SHARE;
+            case HEAP_LOCK_MASK -> RowLock.SHARE;
+            case HEAP_XMAX_EXCL_LOCK -> keys ? RowLock.UPDATE : RowLock.NO_KEY_UPDATE;
+            // Share-locked in 9.2 or before: the locker is gone.
+            default -> RowLock.KEY_SHARE;
+        };
+    }
+
+    /**
+     * A multixact of 9.2 or before that came through pg_upgrade: nobody in it runs. (PostgreSQL:
+     * HEAP_LOCKED_UPGRADED.)
+     */
+    static boolean isLockedUpgraded(int infomask) {
+        return (infomask & (HEAP_XMAX_IS_MULTI | HEAP_XMAX_LOCK_ONLY | HEAP_LOCK_MASK))
+                == (HEAP_XMAX_IS_MULTI | HEAP_XMAX_LOCK_ONLY);
     }
 
     /** True if xmax only locks the tuple. (PostgreSQL: HEAP_XMAX_IS_LOCKED_ONLY.) */

@@ -81,6 +81,41 @@ public final class HeapTuples {
                 && row.size(i) - Varlena.HEADER_SIZE + 1 <= Varlena.SHORT_MAX;
     }
 
+    /** True if both rows' values of a column would be stored alike. (heap_attr_equals) */
+    static boolean isSameStored(RowValues a, RowValues b, int i) {
+        if (a.isNull(i) || b.isNull(i)) {
+            return a.isNull(i) && b.isNull(i);
+        }
+        TupleDescriptor descriptor = a.descriptor();
+        if (descriptor.isByValue(i)) {
+            return a.number(i) == b.number(i);
+        }
+        int from = 0;
+        int other = 0;
+        if (descriptor.length(i) == Attribute.VARLENA) {
+            if (a.isExternal(i) != b.isExternal(i)
+                    || Varlena.isCompressed(a.source(i), a.offset(i))
+                            != Varlena.isCompressed(b.source(i), b.offset(i))) {
+                return false;
+            }
+            // A short header and a long one of the same bytes become the same.
+            boolean external = a.isExternal(i);
+            from = external ? 0 : Varlena.headerSize(a.source(i), a.offset(i));
+            other = external ? 0 : Varlena.headerSize(b.source(i), b.offset(i));
+        }
+        int length = a.size(i) - from;
+        if (length != b.size(i) - other) {
+            return false;
+        }
+        for (int k = 0; k < length; k++) {
+            if (a.source(i).getByte(a.offset(i) + from + k)
+                    != b.source(i).getByte(b.offset(i) + other + k)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /**
      * Writes the tuple at {@code at}, which is {@link #size} bytes. xmin, xmax, command and t_ctid
      * are zero: {@link #prepareInsert} and whoever knows its place set them. The tuple may be

@@ -12,4 +12,7 @@ final class RelationState {
 
     /** A row as {@link #planner} made it. */
     RowValues stored;
+
+    /** For the version that is replaced or deleted; made when first needed. */
+    RowValues old;
 }

@@ -1,6 +1,7 @@
 package org.pgkernel.heap;
 
 import java.util.List;
+import java.util.Set;
 
 /**
  * The columns of a table, in the form that forming and deforming read: parallel arrays, and for
@@ -17,8 +18,38 @@ public final class TupleDescriptor {
     private final int[] lengths;
     private final int[] alignMasks;
     private final int[] fixedOffsets;
+    private final boolean[] indexed;
+    private final boolean[] keys;
+    private final boolean hasIndexed;
 
     public TupleDescriptor(List<Attribute> columns) {
+        this(columns, Set.of(), Set.of());
+    }
+
+    /**
+     * @param indexed names of the columns that some index is about: an update that changes one is
+     *     not heap-only (PostgreSQL: INDEX_ATTR_BITMAP_ALL)
+     * @param keys those among them that a foreign key may refer to: an update that changes one
+     *     locks the row against its readers (PostgreSQL: INDEX_ATTR_BITMAP_KEY)
+     */
+    public TupleDescriptor(List<Attribute> columns, Set<String> indexed, Set<String> keys) {
+        this(columns, marked(columns, indexed), marked(columns, keys));
+    }
+
+    private static boolean[] marked(List<Attribute> columns, Set<String> names) {
+        boolean[] marks = new boolean[columns.size()];
+        int found = 0;
+        for (int i = 0; i < marks.length; i++) {
+            marks[i] = names.contains(columns.get(i).name());
+            found += marks[i] ? 1 : 0;
+        }
+        if (found < names.size()) {
+            throw new IllegalArgumentException("not all of " + names + " are columns");
+        }
+        return marks;
+    }
+
+    private TupleDescriptor(List<Attribute> columns, boolean[] indexed, boolean[] keys) {
         if (columns.size() > MAX_ATTRIBUTES) {
             throw new IllegalArgumentException(
                     "number of columns (" + columns.size() + ") exceeds limit " + MAX_ATTRIBUTES);
@@ -27,6 +58,14 @@ public final class TupleDescriptor {
         lengths = new int[attributes.length];
         alignMasks = new int[attributes.length];
         fixedOffsets = new int[attributes.length];
+        this.indexed = indexed;
+        this.keys = keys;
+        boolean any = false;
+        for (int i = 0; i < attributes.length; i++) {
+            indexed[i] |= keys[i];
+            any |= indexed[i];
+        }
+        hasIndexed = any;
         int offset = 0;
         for (int i = 0; i < attributes.length; i++) {
             Attribute attribute = attributes[i];
@@ -68,6 +107,18 @@ public final class TupleDescriptor {
 
     public Attribute attribute(int i) {
         return attributes[i];
+    }
+
+    boolean hasIndexed() {
+        return hasIndexed;
+    }
+
+    boolean isIndexed(int i) {
+        return indexed[i];
+    }
+
+    boolean isKey(int i) {
+        return keys[i];
     }
 
     int length(int i) {

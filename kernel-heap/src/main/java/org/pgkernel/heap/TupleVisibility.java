@@ -213,6 +213,157 @@ public final class TupleVisibility {
                 || !isXminInvalid(infomask) && TransactionId.isValid(HeapTupleHeader.xmin(in, at));
     }
 
+    /**
+     * Whether the asking transaction may change or lock the tuple. The tuple's place tells whether
+     * what replaced it is elsewhere. (PostgreSQL: HeapTupleSatisfiesUpdate.)
+     *
+     * @param commandId of the asking command: what it did itself, or a later one, is in its way
+     * @return any outcome but {@link TupleOutcome#WOULD_BLOCK}
+     */
+    TupleOutcome satisfiesUpdate(DirectBuffer in, int at, long tid, int commandId, HintBits hints) {
+        int infomask = checkedInfomask(in, at);
+        if (!isXminCommitted(infomask)) {
+            int xmin = HeapTupleHeader.xmin(in, at);
+            if (isXminInvalid(infomask)) {
+                return TupleOutcome.INVISIBLE;
+            }
+            if (transactions.isCurrent(xmin)) {
+                return ownInsertMayBeUpdated(in, at, infomask, commandId, hints);
+            }
+            if (transactions.isInProgress(xmin)) {
+                return TupleOutcome.INVISIBLE;
+            }
+            if (!transactions.didCommit(xmin)) {
+                hints.set(at, HEAP_XMIN_INVALID);
+                return TupleOutcome.INVISIBLE;
+            }
+            hintCommitted(at, HEAP_XMIN_COMMITTED, xmin, hints);
+        }
+        if ((infomask & HEAP_XMAX_INVALID) != 0) {
+            return TupleOutcome.OK;
+        }
+        boolean lockedOnly = HeapTupleHeader.isLockedOnly(infomask);
+        if ((infomask & HEAP_XMAX_COMMITTED) != 0) {
+            return lockedOnly ? TupleOutcome.OK : replaced(in, at, tid);
+        }
+        int xmax = HeapTupleHeader.xmax(in, at);
+        if ((infomask & HEAP_XMAX_IS_MULTI) != 0) {
+            return multiMayBeUpdated(in, at, tid, infomask, commandId, hints);
+        }
+        if (transactions.isCurrent(xmax)) {
+            return lockedOnly
+                    ? TupleOutcome.BEING_MODIFIED
+                    : ownChange(in, at, infomask, commandId);
+        }
+        if (transactions.isInProgress(xmax)) {
+            return TupleOutcome.BEING_MODIFIED;
+        }
+        if (lockedOnly || !transactions.didCommit(xmax)) {
+            hints.set(at, HEAP_XMAX_INVALID);
+            return TupleOutcome.OK;
+        }
+        hintCommitted(at, HEAP_XMAX_COMMITTED, xmax, hints);
+        return replaced(in, at, tid);
+    }
+
+    private static TupleOutcome replaced(DirectBuffer in, int at, long tid) {
+        return HeapTupleHeader.ctid(in, at) == tid ? TupleOutcome.DELETED : TupleOutcome.UPDATED;
+    }
+
+    private TupleOutcome ownChange(DirectBuffer in, int at, int infomask, int commandId) {
+        return Integer.compareUnsigned(cmax(in, at, infomask), commandId) >= 0
+                ? TupleOutcome.SELF_MODIFIED
+                : TupleOutcome.INVISIBLE;
+    }
+
+    /** Others may have locked it, if they had locked the version before it. */
+    private TupleOutcome ownInsertMayBeUpdated(
+            DirectBuffer in, int at, int infomask, int commandId, HintBits hints) {
+        if (Integer.compareUnsigned(cmin(in, at, infomask), commandId) >= 0) {
+            return TupleOutcome.INVISIBLE;
+        }
+        if ((infomask & HEAP_XMAX_INVALID) != 0) {
+            return TupleOutcome.OK;
+        }
+        int xmax = HeapTupleHeader.xmax(in, at);
+        boolean multi = (infomask & HEAP_XMAX_IS_MULTI) != 0;
+        boolean lockedOnly = HeapTupleHeader.isLockedOnly(infomask);
+        if (!lockedOnly && transactions.isCurrent(updateXid(in, at, infomask))) {
+            return ownChange(in, at, infomask, commandId);
+        }
+        if (multi || lockedOnly) {
+            return lockersRun(xmax, infomask) ? TupleOutcome.BEING_MODIFIED : TupleOutcome.OK;
+        }
+        ownDeleterAborted(at, infomask, hints);
+        return TupleOutcome.OK;
+    }
+
+    private TupleOutcome multiMayBeUpdated(
+            DirectBuffer in, int at, long tid, int infomask, int commandId, HintBits hints) {
+        int multi = HeapTupleHeader.xmax(in, at);
+        boolean lockedOnly = HeapTupleHeader.isLockedOnly(infomask);
+        int xmax = lockedOnly ? TransactionId.INVALID : updateXid(in, at, infomask);
+        boolean updated = TransactionId.isValid(xmax);
+        if (updated && transactions.isCurrent(xmax)) {
+            return ownChange(in, at, infomask, commandId);
+        }
+        if (lockersRun(multi, infomask)) {
+            return TupleOutcome.BEING_MODIFIED;
+        }
+        if (updated && transactions.didCommit(xmax)) {
+            return replaced(in, at, tid);
+        }
+        hints.set(at, HEAP_XMAX_INVALID);
+        return TupleOutcome.OK;
+    }
+
+    /**
+     * True if nobody has changed the tuple for good, or is about to: xmax is invalid, a locker, or
+     * an aborted member. (PostgreSQL: HeapTupleHeaderIsOnlyLocked.)
+     */
+    boolean isOnlyLocked(DirectBuffer in, int at) {
+        int infomask = HeapTupleHeader.infomask(in, at);
+        if (isUndeleted(infomask) || !TransactionId.isValid(HeapTupleHeader.xmax(in, at))) {
+            return true;
+        }
+        if ((infomask & HEAP_XMAX_IS_MULTI) == 0) {
+            return false;
+        }
+        int xmax = updateXid(in, at, infomask);
+        return !TransactionId.isValid(xmax)
+                || !transactions.isCurrent(xmax)
+                        && !transactions.isInProgress(xmax)
+                        && !transactions.didCommit(xmax);
+    }
+
+    /**
+     * The transaction in xmax, no multixact, was waited for: afterwards xmax is marked invalid if
+     * it left nothing. That a hint of a commit may not be set yet makes no difference. (PostgreSQL:
+     * UpdateXmaxHintBits.)
+     */
+    void hintXmaxEnded(DirectBuffer in, int at, HintBits hints) {
+        int infomask = HeapTupleHeader.infomask(in, at);
+        if ((infomask & (HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID)) != 0) {
+            return;
+        }
+        int xmax = HeapTupleHeader.xmax(in, at);
+        if (!HeapTupleHeader.isLockedOnly(infomask) && transactions.didCommit(xmax)) {
+            hintCommitted(at, HEAP_XMAX_COMMITTED, xmax, hints);
+        } else {
+            hints.set(at, HEAP_XMAX_INVALID);
+        }
+    }
+
+    /** The own command that changed the tuple. (PostgreSQL: HeapTupleHeaderGetCmax.) */
+    int cmax(DirectBuffer in, int at) {
+        return cmax(in, at, HeapTupleHeader.infomask(in, at));
+    }
+
+    /** The own command that inserted the tuple. (PostgreSQL: HeapTupleHeaderGetCmin.) */
+    int cmin(DirectBuffer in, int at) {
+        return cmin(in, at, HeapTupleHeader.infomask(in, at));
+    }
+
     /** Every tuple. (PostgreSQL: HeapTupleSatisfiesAny.) */
     public static boolean satisfiesAny() {
         return true;

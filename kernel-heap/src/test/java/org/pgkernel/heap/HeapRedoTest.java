@@ -9,7 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.pgkernel.heap.RedoFixture.part;
 
 import com.sun.management.ThreadMXBean;
-
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -20,9 +21,6 @@ import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.recovery.ResourceManager;
-
-import java.lang.management.ManagementFactory;
-import java.nio.file.Path;
 
 /** Which pages a record touches and what the maps learn, over a real pool. */
 final class HeapRedoTest {

@@ -318,6 +318,9 @@ final class HeapRig implements AutoCloseable {
         final TransactionSession session;
         final HeapBackend backend;
         final HeapInserter inserter;
+        final HeapUpdater updater;
+        final HeapDeleter deleter;
+        final HeapLocker locker;
         final HeapScan scan;
         final HeapFetch fetch;
         final MvccSnapshot snapshot;
@@ -329,6 +332,9 @@ final class HeapRig implements AutoCloseable {
             session = transactions.openSession(DB);
             backend = new HeapBackend(environment, buffers, session, DB, new FreeSpaceMap());
             inserter = new HeapInserter(backend);
+            updater = new HeapUpdater(backend);
+            deleter = new HeapDeleter(backend);
+            locker = new HeapLocker(backend);
             scan = new HeapScan(backend);
             fetch = new HeapFetch(backend);
             snapshot = backend.newSnapshot();
@@ -364,6 +370,20 @@ final class HeapRig implements AutoCloseable {
         /** Numbers, texts and nulls. */
         long insert(HeapRelation table, Object... values) {
             return inserter.insert(table, row(table, values));
+        }
+
+        /** Does not wait: BEING_MODIFIED instead. */
+        TupleOutcome update(HeapRelation table, long tid, Object... values) {
+            return updater.update(table, tid, row(table, values), false);
+        }
+
+        TupleOutcome delete(HeapRelation table, long tid) {
+            return deleter.delete(table, tid, false);
+        }
+
+        /** Follows updates, and does not wait: WOULD_BLOCK instead. */
+        TupleOutcome lock(HeapRelation table, long tid, RowLock lock) {
+            return locker.lock(table, tid, lock, LockWait.SKIP_LOCKED, true);
         }
 
         /** The rows that a snapshot sees, as {@code [7, text, null]}, by place. */

@@ -104,7 +104,9 @@ final class RedoFixture implements AutoCloseable {
         return this;
     }
 
-    /** Logs the record as it stands and applies it; after a failure pages go back as in recovery. */
+    /**
+     * Logs the record as it stands and applies it; after a failure pages go back as in recovery.
+     */
     RedoFixture apply(ResourceManager manager) {
         writer.append(builder);
         writer.flush();
