@@ -109,6 +109,7 @@ public final class HeapBackend {
     /** What has committed by now, and what this transaction's earlier commands did. */
     public void snapshot(MvccSnapshot into) {
         session.snapshot(into.xact());
+        horizon.snapshotTaken();
     }
 
     /** The transaction has ended. */

@@ -276,7 +276,7 @@ final class TargetPage {
      * They are not formatted: who uses one does that. The map learns of each at once, and at the
      * end so that a search from its root finds them. (PostgreSQL: RelationAddExtraBlocks.)
      */
-    private void addForOthers(SmgrRelation storage, int pages, BulkInsert bulk) {
+    void addForOthers(SmgrRelation storage, int pages, BulkInsert bulk) {
         int first = BlockNumber.INVALID;
         int next = BlockNumber.INVALID;
         for (int left = pages; left > 0; ) {

@@ -17,6 +17,7 @@ import org.pgkernel.bufmgr.BackendBuffers;
 import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.bufmgr.BufferPoolOptions;
 import org.pgkernel.bufmgr.ReadMode;
+import org.pgkernel.fsm.FreeSpace;
 import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.fsm.FsmRecovery;
 import org.pgkernel.recovery.CheckpointParticipant;
@@ -107,6 +108,11 @@ final class HeapRig implements AutoCloseable {
 
     HeapRig(long seed, int nbuffers) {
         this(freshDisk(seed), nbuffers, null);
+    }
+
+    /** Of a disk that {@link #freshDisk} made. */
+    HeapRig(SimulatedDisk disk) {
+        this(disk, 64, null);
     }
 
     /** What the disk holds, recovered from where {@code before} would begin; or new for null. */
@@ -216,7 +222,7 @@ final class HeapRig implements AutoCloseable {
         smgr.unlinkAll(dropped, count, false);
     }
 
-    private static SimulatedDisk freshDisk(long seed) {
+    static SimulatedDisk freshDisk(long seed) {
         SimulatedDisk disk =
                 new SimulatedDisk(seed)
                         .directories(
@@ -327,10 +333,10 @@ final class HeapRig implements AutoCloseable {
         final HeapSnapshot mvcc;
         private final List<String> leaks = new ArrayList<>();
 
-        Session(HeapEnvironment environment) {
+        Session(HeapEnvironment environment, FreeSpace freeSpace) {
             buffers = pool.backend("session " + sessions.size(), leaks::add);
             session = transactions.openSession(DB);
-            backend = new HeapBackend(environment, buffers, session, DB, new FreeSpaceMap());
+            backend = new HeapBackend(environment, buffers, session, DB, freeSpace);
             inserter = new HeapInserter(backend);
             updater = new HeapUpdater(backend);
             deleter = new HeapDeleter(backend);
@@ -442,11 +448,11 @@ final class HeapRig implements AutoCloseable {
 
     /** A session; closed with the rig. */
     Session session() {
-        return session(environment);
+        return session(environment, new FreeSpaceMap());
     }
 
-    Session session(HeapEnvironment environment) {
-        Session session = new Session(environment);
+    Session session(HeapEnvironment environment, FreeSpace freeSpace) {
+        Session session = new Session(environment, freeSpace);
         sessions.add(session);
         return session;
     }
@@ -465,20 +471,27 @@ final class HeapRig implements AutoCloseable {
 
     /** Everything before is on disk and redo begins here. No transaction may run. */
     void checkpoint() {
-        redoLsn = wal.moveRedo();
-        redoNextXid = counters().nextFullXid();
-        redoNextOid = counters().nextOid();
-        redoNextMulti = counters().nextMulti();
-        redoNextMultiOffset = counters().nextMultiOffset();
+        long redo = wal.moveRedo();
+        long nextXid = counters().nextFullXid();
+        int nextOid = counters().nextOid();
+        int nextMulti = counters().nextMulti();
+        int nextMultiOffset = counters().nextMultiOffset();
         for (RecoveryModule module : modules) {
             for (CheckpointParticipant participant : module.checkpointParticipants()) {
-                participant.checkpoint(redoLsn);
+                participant.checkpoint(redo);
             }
         }
         pool.flushAll();
+        smgr.syncRequests().preCheckpoint();
         smgr.syncRequests().process();
+        smgr.syncRequests().postCheckpoint();
         // Something must stand behind the redo point.
         wal.flush(wal.insert(new WalRecordBuilder().begin(RmgrIds.XLOG, 0x20, 0)));
+        redoLsn = redo;
+        redoNextXid = nextXid;
+        redoNextOid = nextOid;
+        redoNextMulti = nextMulti;
+        redoNextMultiOffset = nextMultiOffset;
     }
 
     /**

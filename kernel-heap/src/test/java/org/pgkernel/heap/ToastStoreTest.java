@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.testkit.SimulatedDisk;
 
 class ToastStoreTest {
@@ -135,7 +136,7 @@ class ToastStoreTest {
                             rig.environment.compression(),
                             rig.transactions,
                             () -> ids[next[0]++]);
-            HeapRig.Session session = rig.session(wrapped);
+            HeapRig.Session session = rig.session(wrapped, new FreeSpaceMap());
             session.begin();
             for (int i = 0; i < 3; i++) {
                 session.insert(table, i, "", noise(2500), "");
