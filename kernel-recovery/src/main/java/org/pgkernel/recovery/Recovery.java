@@ -64,7 +64,9 @@ public final class Recovery implements AutoCloseable {
     private WalScan.Result scan;
     private SerialRedoEngine engine;
     private EndOfWal endOfWal;
-    private WalWriter writer;
+
+    /** Since the end of redo. For the tests too. */
+    WalWriter writer;
 
     /** What is written to after redo: the writer, then a primary's inserter. */
     private CheckpointWal wal;

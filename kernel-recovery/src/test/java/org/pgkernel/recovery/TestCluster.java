@@ -28,6 +28,9 @@ final class TestCluster implements AutoCloseable {
     final List<String> calls = new ArrayList<>();
     long checkpointLsn;
 
+    /** Of the cluster that is made next. */
+    boolean checksums;
+
     TestCluster(Path dir) throws IOException {
         this.dir = dir;
         Files.createDirectories(dir.resolve("base/5"));
@@ -48,6 +51,7 @@ final class TestCluster implements AutoCloseable {
         control.setXlogSegSize(TestWal.SEGMENT);
         control.setState(state);
         control.setCheckPoint(checkpointLsn);
+        control.setDataChecksumVersion(checksums ? 1 : 0);
         control.setWalLevel(ControlFile.WAL_LEVEL_REPLICA);
         control.setUnloggedLsn(1000);
         try (WalReader reader = wal.reader(checkpointLsn)) {
