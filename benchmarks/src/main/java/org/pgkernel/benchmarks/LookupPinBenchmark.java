@@ -33,7 +33,8 @@ import org.pgkernel.smgr.SyncRequests;
 
 /**
  * A page that is in the pool: lookup, pin, unpin, by either {@link LookupStyle}. Uniformly over a
- * full pool, and all threads on one page. The pages' bytes are not touched.
+ * full pool, and all threads on one page. The pages' bytes are not touched. Through the pool
+ * itself, as redo, checkpoints and writers do it; for backends see {@link BackendPinBenchmark}.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -57,12 +58,12 @@ public class LookupPinBenchmark {
         private LookupStyle style;
 
         @Param("131072")
-        private int buffers;
+        int buffers;
 
         private Scratch scratch;
         private StorageManager smgr;
-        private BufferPool pool;
-        private SmgrRelation relation;
+        BufferPool pool;
+        SmgrRelation relation;
 
         @Setup(Level.Trial)
         public void open() throws IOException {
@@ -112,7 +113,7 @@ public class LookupPinBenchmark {
     public static class Blocks {
         private long x = ThreadLocalRandom.current().nextLong() | 1;
 
-        private int next(int count) {
+        int next(int count) {
             x ^= x << 13;
             x ^= x >>> 7;
             x ^= x << 17;
