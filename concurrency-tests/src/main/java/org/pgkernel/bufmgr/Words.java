@@ -18,9 +18,15 @@ final class Words {
     static final DirtyBitmap DIRTY_BITS = new DirtyBitmap(MEMORY.dirtyBits, BUFFERS);
     static final BufferDescriptors DESCRIPTORS = new BufferDescriptors(MEMORY, DIRTY_BITS);
     static final LockTable CONTENT = new LockTable(MEMORY.contentLocks, 3, new WaitTable(256));
-    static final PinWaiters WAITERS = new PinWaiters(DESCRIPTORS, CONTENT);
+    private static final WaitTable WAITS = new WaitTable(256);
+    static final PinWaiters WAITERS =
+            new PinWaiters(DESCRIPTORS, CONTENT, WAITS, retention(PinRetention.When.NEVER));
 
     private Words() {}
+
+    static PinRetention retention(PinRetention.When when) {
+        return new PinRetention(DESCRIPTORS, WAITS, when);
+    }
 
     /** A buffer with a valid, clean page of block 1, pinned so often. */
     static int buffer(int pins) {

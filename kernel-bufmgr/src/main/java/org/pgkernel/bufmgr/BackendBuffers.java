@@ -9,7 +9,8 @@ import org.pgkernel.smgr.SmgrRelation;
  * One backend's buffers: what it has pinned and locked, and in which scope. The pool counts a
  * backend's pins of a buffer as one; only the first pin and the last release touch the shared state
  * word. So the pool's count is the number of backends that have the page pinned, and a cleanup lock
- * can be refused to a backend that has pinned its page twice.
+ * can be refused to a backend that has pinned its page twice. A backend that meets others at the
+ * state word of a page may retain its last pin, see {@link PinRetention}; that shows nowhere.
  *
  * <p>Every pin and every content lock belongs to the scope that was innermost when it was taken
  * ({@link #enter}). A pin is released in its scope; whatever a scope still holds when it closes is
@@ -33,6 +34,9 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
     /** A buffer for each content lock held, oldest first: as it is if shared, ~ if exclusive. */
     private final IntArrayList locked = new IntArrayList();
 
+    /** Pins that this backend has released and not given back to the pool. */
+    private final RetainedPins retained;
+
     private final BufferScope outermost;
     private BufferScope innermost;
 
@@ -43,6 +47,7 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
         this.pool = pool;
         this.name = name;
         this.leaks = leaks;
+        retained = pool.retention.pins();
         outermost = new BufferScope(this, "backend", null, 0, 0);
         outermost.succeeded();
         innermost = outermost;
@@ -87,9 +92,19 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
             ReadMode mode,
             BufferAccessStrategy ring) {
         requireOpen();
+        reserve(1);
         boolean cleanup = mode == ReadMode.ZERO_AND_CLEANUP_LOCK;
         boolean locking = cleanup || mode == ReadMode.ZERO_AND_LOCK;
         int own = ownBuffer(relation, fork, block, locking);
+        if (own < 0 && !locking) {
+            own =
+                    retained.pin(
+                            relation.spcOid(),
+                            relation.dbOid(),
+                            relation.relNumber(),
+                            fork.ordinal(),
+                            block);
+        }
         if (own >= 0) {
             if (cleanup) {
                 throw misuse("asks for the cleanup lock of a page that it has pinned", own);
@@ -102,7 +117,7 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
             return own;
         }
         int buffer = pool.read(relation, fork, block, mode, ring);
-        adopt(buffer);
+        own(buffer);
         if (locking) {
             locked.addInt(~buffer);
         }
@@ -112,8 +127,9 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
     /** Adds a zero page at the fork's end; see {@link BufferPool#extend}. */
     public int extend(SmgrRelation relation, ForkNumber fork, boolean lock) {
         requireOpen();
+        reserve(1);
         int buffer = pool.extend(relation, fork, lock);
-        adopt(buffer);
+        own(buffer);
         if (lock) {
             locked.addInt(~buffer);
         }
@@ -133,11 +149,11 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
             BufferAccessStrategy ring,
             int[] buffers) {
         requireOpen();
-        int got =
-                pool.vectored.read(
-                        relation, fork, block, additionalPins(count), mode, ring, buffers);
+        int granted = additionalPins(count);
+        reserve(granted);
+        int got = pool.vectored.read(relation, fork, block, granted, mode, ring, buffers);
         for (int i = 0; i < got; i++) {
-            adopt(buffers[i]);
+            own(buffers[i]);
         }
         return got;
     }
@@ -154,11 +170,11 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
             int[] buffers,
             boolean lockFirst) {
         requireOpen();
-        int got =
-                pool.extension.extend(
-                        relation, fork, additionalPins(count), ring, buffers, lockFirst);
+        int granted = additionalPins(count);
+        reserve(granted);
+        int got = pool.extension.extend(relation, fork, granted, ring, buffers, lockFirst);
         for (int i = 0; i < got; i++) {
-            adopt(buffers[i]);
+            own(buffers[i]);
         }
         if (lockFirst) {
             locked.addInt(~buffers[0]);
@@ -195,15 +211,32 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
     /** One more pin on a page that this backend has pinned. (PostgreSQL: IncrBufferRefCount.) */
     public void pinAgain(int buffer) {
         requirePin(buffer);
+        reserve(1);
         note(buffer);
     }
 
-    /** Takes over a pin that this thread got through the pool itself. */
+    /** Takes over a pin that this thread got through the pool itself; not if it fails. */
     public void adopt(int buffer) {
         requireOpen();
-        if (note(buffer) > 1) {
-            pool.allocator.unpin(buffer); // counted already
+        reserve(1);
+        own(buffer);
+    }
+
+    /** The pool counts us once: for an earlier pin, or for one that we have retained. */
+    private void own(int buffer) {
+        if (note(buffer) > 1 || retained.pin(buffer)) {
+            pool.allocator.unpin(buffer);
         }
+    }
+
+    /**
+     * Makes room for the notes of so many pins, and of a lock: before they are taken, as what is
+     * taken and cannot be noted for want of memory would never be given up.
+     */
+    private void reserve(int count) {
+        owned.ensureCapacity(owned.size() + count);
+        locked.ensureCapacity(locked.size() + 1);
+        pins.reserve(count);
     }
 
     private int note(int buffer) {
@@ -242,7 +275,7 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
 
     private void unpin(int buffer) {
         if (pins.remove(buffer) == 0) {
-            pool.allocator.unpin(buffer);
+            retained.release(buffer);
         }
     }
 
@@ -331,7 +364,7 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
      */
     public boolean isCleanupOk(int buffer) {
         requireExclusive(buffer, "asks about a cleanup lock");
-        return pins.count(buffer) == 1 && BufferState.refcount(pool.descriptors.state(buffer)) == 1;
+        return pins.count(buffer) == 1 && pool.pinWaiters.isOnlyPin(buffer);
     }
 
     /** Gives up the content lock, of whatever mode. */
@@ -406,6 +439,9 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
             }
         }
         innermost = scope.outer;
+        if (innermost == null) {
+            retained.close();
+        }
         if (told != null) {
             told.toString().lines().forEach(leaks);
         }
@@ -475,7 +511,9 @@ public final class BackendBuffers implements PageBuffers, AutoCloseable {
         }
     }
 
+    /** Before a lock is taken; there is room for its note then. */
     private void requirePinWithoutLock(int buffer) {
+        locked.ensureCapacity(locked.size() + 1);
         requirePin(buffer);
         if (lockIndex(buffer) >= 0) {
             throw misuse("locks a page that it has locked", buffer);

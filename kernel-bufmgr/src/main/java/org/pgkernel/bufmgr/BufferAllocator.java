@@ -195,8 +195,8 @@ final class BufferAllocator {
         boolean hadTag =
                 (descriptors.state(victim) & TAG_VALID) != 0; // ours: nobody can take it away
         int oldHash = hadTag ? descriptors.hash(victim) : hash;
-        int oldPartition = BufferTable.partition(oldHash);
-        int partition = BufferTable.partition(hash);
+        int oldPartition = table.partition(oldHash);
+        int partition = table.partition(hash);
         table.lockBoth(oldPartition, partition);
 
         int other = table.lookup(hash, spc, db, rel, fork, block);
@@ -257,7 +257,7 @@ final class BufferAllocator {
         io.terminate(buffer, false, IO_ERROR);
         unpin(buffer);
         int hash = BufferTag.hash(spc, db, rel, fork, block);
-        int partition = BufferTable.partition(hash);
+        int partition = table.partition(hash);
         table.lockExclusive(partition);
         int state = descriptors.lockHeader(buffer);
         boolean ours =
@@ -307,7 +307,7 @@ final class BufferAllocator {
             int fork,
             int block,
             Fingerprints counted) {
-        int partition = BufferTable.partition(hash);
+        int partition = table.partition(hash);
         long deadline = 0;
         for (; ; ) {
             table.lockExclusive(partition);
@@ -326,6 +326,9 @@ final class BufferAllocator {
             }
             descriptors.unlockHeader(buffer, state);
             table.unlock(partition);
+            if (pinWaiters.takeBackIdle(buffer) != 0) {
+                continue; // they were kept by backends that do not use the page
+            }
             if ((state & IO_IN_PROGRESS) != 0) {
                 io.await(buffer);
                 deadline = 0;
@@ -479,7 +482,7 @@ final class BufferAllocator {
         if (table.isEmptyBucket(hash)) {
             return false;
         }
-        int partition = BufferTable.partition(hash);
+        int partition = table.partition(hash);
         table.lockExclusive(partition);
         int buffer = table.lookup(hash, spc, db, rel, fork, block);
         if (buffer < 0) {
@@ -511,7 +514,7 @@ final class BufferAllocator {
         if (table.isEmptyBucket(hash)) {
             return -1;
         }
-        int partition = BufferTable.partition(hash);
+        int partition = table.partition(hash);
         table.lockShared(partition);
         int buffer = table.lookup(hash, spc, db, rel, fork, block);
         table.unlock(partition);

@@ -146,6 +146,30 @@ class BufferDescriptors {
         }
     }
 
+    /** {@link #unpinUnlessContended}: the pin is gone. */
+    static final int GONE = 0;
+
+    /** The pin is gone; somebody waits for being the last, and now is. */
+    static final int LAST_BUT_WAITER = 1;
+
+    /** The pin is there: somebody else changed the word at the same moment. */
+    static final int CONTENDED = 2;
+
+    /** {@link #unpin} that gives up at once when it meets somebody else, save a header lock. */
+    int unpinUnlessContended(int buffer) {
+        int offset = buffer << 3;
+        long word = states.getLongVolatile(offset);
+        if ((word & LOCKED) != 0) {
+            return unpin(buffer) ? LAST_BUT_WAITER : GONE;
+        }
+        assert refcount((int) word) > 0 : "pin released that nobody holds";
+        long next = word - REFCOUNT_ONE;
+        if (!states.compareAndSetLong(offset, word, next)) {
+            return CONTENDED;
+        }
+        return (next & PIN_COUNT_WAITER) != 0 && refcount((int) next) == 1 ? LAST_BUT_WAITER : GONE;
+    }
+
     /** Sets the dirty flags, then the bit. The order matters: see {@link DirtyBitmap}. */
     void markDirty(int buffer) {
         int offset = buffer << 3;

@@ -51,7 +51,8 @@ public final class BufferPool implements PageBuffers, AutoCloseable {
     final PinLimit pinLimit;
     final RelationExtension extension;
     final VectoredReader vectored;
-    private final PinWaiters pinWaiters;
+    final PinWaiters pinWaiters;
+    final PinRetention retention;
     private final HintBits hints;
 
     private BufferPool(
@@ -65,16 +66,18 @@ public final class BufferPool implements PageBuffers, AutoCloseable {
         this.checksums = options.checksums();
         this.tracker = tracker;
         int buckets = BufferTable.bucketsFor(nbuffers);
-        memory = new PoolMemory(nbuffers, buckets, BufferTable.PARTITIONS, options.replacement());
+        memory = new PoolMemory(nbuffers, buckets, parts.partitions(), options.replacement());
         dirty = new DirtyBitmap(memory.dirtyBits, nbuffers);
         descriptors = parts.descriptors(memory, dirty);
-        table = new BufferTable(memory, descriptors, buckets);
-        replacement = parts.replacement(options, memory, descriptors);
+        table = new BufferTable(memory, descriptors, buckets, parts.partitions());
+        WaitTable cleanupWaits = new WaitTable(16);
+        retention = parts.retention(options, descriptors, cleanupWaits);
+        replacement = parts.replacement(options, memory, descriptors, retention);
         content = new LockTable(memory.contentLocks, 3, new WaitTable(256), LockRank.CONTENT);
         io = new BufferIo(descriptors, smgr, gate, checksums, memory.blocks);
         pinLimit = new PinLimit(nbuffers);
         hints = new HintBits(descriptors, io, smgr, checksums);
-        pinWaiters = new PinWaiters(descriptors, content);
+        pinWaiters = new PinWaiters(descriptors, content, cleanupWaits, retention);
         allocator =
                 new BufferAllocator(
                         descriptors,
@@ -568,7 +571,7 @@ public final class BufferPool implements PageBuffers, AutoCloseable {
 
     /** What the pool holds, while others use it. (PostgreSQL: pg_buffercache.) */
     public PoolSnapshot snapshot() {
-        return new PoolSnapshot(descriptors, replacement, nbuffers);
+        return new PoolSnapshot(descriptors, replacement, retention, nbuffers);
     }
 
     /** What the drops did since the pool was opened. */
@@ -581,13 +584,7 @@ public final class BufferPool implements PageBuffers, AutoCloseable {
      * checks only.
      */
     public int pinnedBuffers() {
-        int pinned = 0;
-        for (int buffer = 0; buffer < replacement.highWater(); buffer++) {
-            if (BufferState.refcount(descriptors.state(buffer)) != 0) {
-                pinned++;
-            }
-        }
-        return pinned;
+        return snapshot().pinned();
     }
 
     /**
@@ -595,6 +592,7 @@ public final class BufferPool implements PageBuffers, AutoCloseable {
      */
     @Override
     public void close() {
+        retention.takeBackAll(); // before the words go, for backends that are closed later
         tracker.release();
         memory.release();
     }

@@ -31,10 +31,19 @@ class BufferTable {
     private final UnsafeBuffer heads;
     private final UnsafeBuffer next;
     private final int mask;
+    private final int partitions;
     private final LockTable locks;
 
     BufferTable(PoolMemory memory, BufferDescriptors descriptors, int buckets) {
+        this(memory, descriptors, buckets, PARTITIONS);
+    }
+
+    /**
+     * @param partitions a power of two, {@link #PARTITIONS} at most; fewer only in tests
+     */
+    BufferTable(PoolMemory memory, BufferDescriptors descriptors, int buckets, int partitions) {
         this.descriptors = descriptors;
+        this.partitions = partitions;
         this.heads = memory.chainHeads;
         this.next = memory.chainNext;
         this.mask = buckets - 1;
@@ -42,7 +51,7 @@ class BufferTable {
                 new LockTable(
                         memory.partitionLocks,
                         PoolMemory.PARTITION_LOCK_SHIFT,
-                        new WaitTable(PARTITIONS),
+                        new WaitTable(partitions),
                         LockRank.MAPPING_PARTITION);
     }
 
@@ -51,8 +60,8 @@ class BufferTable {
         return Math.max(PARTITIONS, Integer.highestOneBit(nbuffers - 1) << 1);
     }
 
-    static int partition(int hash) {
-        return hash & PARTITIONS - 1;
+    final int partition(int hash) {
+        return hash & partitions - 1;
     }
 
     void lockShared(int partition) {
@@ -182,7 +191,7 @@ class BufferTable {
     }
 
     boolean anyLockHeld() {
-        for (int i = 0; i < PARTITIONS; i++) {
+        for (int i = 0; i < partitions; i++) {
             if (locks.isHeld(i)) {
                 return true;
             }

@@ -12,13 +12,15 @@ import org.pgkernel.base.error.NoFreeBufferException;
  */
 final class ClockSweep implements ReplacementPolicy {
     private final BufferDescriptors descriptors;
+    private final PinRetention retention;
     private final int nbuffers;
 
     /** Ticks since the pool was opened. Moved by everybody. */
     private final AtomicLong hand = new AtomicLong();
 
-    ClockSweep(BufferDescriptors descriptors, int nbuffers) {
+    ClockSweep(BufferDescriptors descriptors, PinRetention retention, int nbuffers) {
         this.descriptors = descriptors;
+        this.retention = retention;
         this.nbuffers = nbuffers;
     }
 
@@ -30,7 +32,9 @@ final class ClockSweep implements ReplacementPolicy {
             int state = descriptors.lockHeader(buffer);
             if (refcount(state) != 0) {
                 descriptors.unlockHeader(buffer, state);
-                if (--tries == 0) {
+                if (retention.takeBack(buffer) != 0) {
+                    tries = nbuffers;
+                } else if (--tries == 0) {
                     throw noneUnpinned(nbuffers);
                 }
             } else if (usageCount(state) != 0) {

@@ -19,19 +19,44 @@ class DropParts {
         return new BufferDescriptors(memory, dirty);
     }
 
+    /** Locks of the mapping table. */
+    int partitions() {
+        return BufferTable.PARTITIONS;
+    }
+
+    PinRetention retention(
+            BufferPoolOptions options, BufferDescriptors descriptors, WaitTable cleanupWaits) {
+        return new PinRetention(
+                descriptors,
+                cleanupWaits,
+                switch (options.lookupStyle()) {
+                    case OPTIMISTIC -> PinRetention.When.ON_CONTENTION;
+                    case PARTITION_LOCK -> PinRetention.When.NEVER;
+                });
+    }
+
     BufferReplacement replacement(
-            BufferPoolOptions options, PoolMemory memory, BufferDescriptors descriptors) {
+            BufferPoolOptions options,
+            PoolMemory memory,
+            BufferDescriptors descriptors,
+            PinRetention retention) {
         return new BufferReplacement(
-                memory, descriptors, policy(options, memory, descriptors), options.nbuffers());
+                memory,
+                descriptors,
+                policy(options, memory, descriptors, retention),
+                options.nbuffers());
     }
 
     ReplacementPolicy policy(
-            BufferPoolOptions options, PoolMemory memory, BufferDescriptors descriptors) {
+            BufferPoolOptions options,
+            PoolMemory memory,
+            BufferDescriptors descriptors,
+            PinRetention retention) {
         int nbuffers = options.nbuffers();
         return switch (options.replacement()) {
-            case CLOCK_SWEEP -> new ClockSweep(descriptors, nbuffers);
-            case SIEVE -> new Sieve(memory, descriptors, nbuffers);
-            case S3_FIFO -> new S3Fifo(memory, descriptors, nbuffers);
+            case CLOCK_SWEEP -> new ClockSweep(descriptors, retention, nbuffers);
+            case SIEVE -> new Sieve(memory, descriptors, retention, nbuffers);
+            case S3_FIFO -> new S3Fifo(memory, descriptors, retention, nbuffers);
         };
     }
 

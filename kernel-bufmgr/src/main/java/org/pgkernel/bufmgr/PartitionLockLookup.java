@@ -17,7 +17,7 @@ final class PartitionLockLookup extends PageLookup {
 
     @Override
     int pin(int hash, int spc, int db, int rel, int fork, int block, int most) {
-        int partition = BufferTable.partition(hash);
+        int partition = table.partition(hash);
         table.lockShared(partition);
         int buffer = table.lookup(hash, spc, db, rel, fork, block);
         int answer = buffer >= 0 ? answer(buffer, descriptors.pin(buffer, most)) : ABSENT;

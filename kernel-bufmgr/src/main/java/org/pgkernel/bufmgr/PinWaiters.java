@@ -18,20 +18,25 @@ import org.pgkernel.base.error.RefusedException;
  * if one pin is left. {@link WaitTable} closes the gap between his look and his parking. A pin that
  * comes between the wake-up and his look makes him park again, and its release wakes him again, as
  * the flag is still set. Interrupts do not end the wait.
+ *
+ * <p>Pins that backends retain without using them are taken back, see {@link PinRetention}: after
+ * the flag is set, so that no pin becomes idle unseen.
  */
 final class PinWaiters {
     private final BufferDescriptors descriptors;
     private final LockTable content;
     private final WaitTable waits;
+    private final PinRetention retention;
 
-    PinWaiters(BufferDescriptors descriptors, LockTable content) {
-        this(descriptors, content, new WaitTable(16));
-    }
-
-    PinWaiters(BufferDescriptors descriptors, LockTable content, WaitTable waits) {
+    PinWaiters(
+            BufferDescriptors descriptors,
+            LockTable content,
+            WaitTable waits,
+            PinRetention retention) {
         this.descriptors = descriptors;
         this.content = content;
         this.waits = waits;
+        this.retention = retention;
     }
 
     /**
@@ -70,11 +75,22 @@ final class PinWaiters {
         if (!content.tryLockExclusive(buffer)) {
             return false;
         }
-        if (refcount(descriptors.state(buffer)) == 1) {
+        if (isOnlyPin(buffer)) {
             return true;
         }
         content.unlock(buffer);
         return false;
+    }
+
+    /** True if there is one pin, the caller's. Idle pins are taken back for it. */
+    boolean isOnlyPin(int buffer) {
+        return refcount(descriptors.state(buffer)) == 1
+                || retention.takeBack(buffer) != 0 && refcount(descriptors.state(buffer)) == 1;
+    }
+
+    /** {@link PinRetention#takeBack}, for who waits for pins in his own way. */
+    int takeBackIdle(int buffer) {
+        return retention.takeBack(buffer);
     }
 
     void wake(int buffer) {
@@ -82,6 +98,7 @@ final class PinWaiters {
     }
 
     private void awaitOnlyPin(int buffer) {
+        retention.takeBack(buffer); // after the flag was set: who makes a pin idle now sees it
         waits.enter(buffer);
         try {
             while (refcount(descriptors.state(buffer)) != 1) {

@@ -49,7 +49,7 @@ final class PoolInspection {
                 new RelFileLocator(d.spc(buffer), d.db(buffer), d.rel(buffer)),
                 d.fork(buffer),
                 d.block(buffer),
-                refcount(state),
+                pool.retention.used(buffer, refcount(state)),
                 usageCount(state),
                 (state & VALID) != 0,
                 (state & DIRTY) != 0,
@@ -114,6 +114,7 @@ final class PoolInspection {
 
     private static void checkUntagged(BufferPool pool, int buffer, int state) {
         require(pool.descriptors.hasTag(buffer, 0, 0, 0, 0, 0), "BUF-5", "tag left", buffer);
+        require(pool.retention.slots(buffer) == 0, "BUF-24", "pin of no page retained", buffer);
         require(
                 buffer >= pool.replacement.highWater()
                         || pool.replacement.isInFreeList(buffer)
@@ -140,6 +141,17 @@ final class PoolInspection {
                         descriptor.fork(),
                         descriptor.block());
         require(found == buffer, "BUF-5", "not found by its tag", buffer);
+        int retained = pool.retention.slots(buffer);
+        require(
+                retained <= refcount(pool.descriptors.state(buffer)),
+                "BUF-24",
+                "more retained pins than pins",
+                buffer);
+        require(
+                retained == 0 || descriptor.valid(),
+                "BUF-24",
+                "pin of an invalid page retained",
+                buffer);
     }
 
     /** What the strategy keeps is what a walk over all descriptors finds. */
@@ -280,8 +292,8 @@ final class PoolInspection {
     }
 
     /** A hash that changes with the tag alone; so tests can build collisions. */
-    static int partitionOf(int spc, int db, int rel, int fork, int block) {
-        return BufferTable.partition(BufferTag.hash(spc, db, rel, fork, block));
+    static int partitionOf(BufferPool pool, int spc, int db, int rel, int fork, int block) {
+        return pool.table.partition(BufferTag.hash(spc, db, rel, fork, block));
     }
 
     private static void require(boolean holds, String invariant, String what, int buffer) {

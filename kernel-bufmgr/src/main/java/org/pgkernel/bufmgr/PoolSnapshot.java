@@ -19,7 +19,8 @@ public final class PoolSnapshot {
          * One buffer that holds a page.
          *
          * @param block unsigned
-         * @param pins how many have it pinned (a backend counts once)
+         * @param pins how many have it pinned (a backend counts once, and not for a pin that it
+         *     only retains; one that is being retained or used again just now may count either way)
          */
         void row(
                 int buffer,
@@ -44,11 +45,17 @@ public final class PoolSnapshot {
 
     private final BufferDescriptors descriptors;
     private final BufferReplacement replacement;
+    private final PinRetention retention;
     private final int nbuffers;
 
-    PoolSnapshot(BufferDescriptors descriptors, BufferReplacement replacement, int nbuffers) {
+    PoolSnapshot(
+            BufferDescriptors descriptors,
+            BufferReplacement replacement,
+            PinRetention retention,
+            int nbuffers) {
         this.descriptors = descriptors;
         this.replacement = replacement;
+        this.retention = retention;
         this.nbuffers = nbuffers;
     }
 
@@ -66,20 +73,24 @@ public final class PoolSnapshot {
             int fork = descriptors.fork(buffer);
             int block = descriptors.block(buffer);
             descriptors.unlockHeader(buffer, state);
+            int pins = retention.used(buffer, refcount(state)); // of a moment later
             if (has(state, VALID | TAG_VALID)) {
                 boolean dirty = (state & DIRTY) != 0;
-                rows.row(
-                        buffer,
-                        spc,
-                        db,
-                        rel,
-                        fork,
-                        block,
-                        dirty,
-                        usageCount(state),
-                        refcount(state));
+                rows.row(buffer, spc, db, rel, fork, block, dirty, usageCount(state), pins);
             }
         }
+    }
+
+    /** Buffers that somebody has pinned; idle pins do not count. */
+    int pinned() {
+        int pinned = 0;
+        int end = replacement.highWater();
+        for (int buffer = 0; buffer < end; buffer++) {
+            if (retention.used(buffer, refcount(descriptors.state(buffer))) != 0) {
+                pinned++;
+            }
+        }
+        return pinned;
     }
 
     /** Adds up the state words, each read once, without a lock. */
@@ -98,7 +109,7 @@ public final class PoolSnapshot {
                     dirty++;
                 }
             }
-            if (refcount(state) != 0) {
+            if (retention.used(buffer, refcount(state)) != 0) {
                 pinned++;
             }
         }

@@ -12,17 +12,29 @@ final class PrivatePins {
     static final int SLOTS = 8;
 
     private static final int NONE = -1;
+    private static final float LOAD_FACTOR = 0.5f;
 
     private final int[] buffers = new int[SLOTS];
 
     /** Of the buffer in the same slot; 0 in an empty one. */
     private final int[] counts = new int[SLOTS];
 
-    private final Int2IntCounterMap overflow = new Int2IntCounterMap(0);
+    private Int2IntCounterMap overflow = new Int2IntCounterMap(0);
     private int distinct;
 
     PrivatePins() {
         java.util.Arrays.fill(buffers, NONE);
+    }
+
+    /** Makes room: {@link #add} of so many more buffers allocates nothing. */
+    void reserve(int count) {
+        // Some of the slots may be empty: then there is more room than is counted on here.
+        if (distinct + count > SLOTS && overflow.size() + count > overflow.resizeThreshold()) {
+            Int2IntCounterMap wider =
+                    new Int2IntCounterMap(2 * (overflow.size() + count), LOAD_FACTOR, 0);
+            overflow.forEach(wider::put);
+            overflow = wider;
+        }
     }
 
     /** Buffers pinned at least once. */

@@ -26,15 +26,16 @@ public final class ReplacementTrial implements AutoCloseable {
                     BufferReplacement replacement(
                             BufferPoolOptions options,
                             PoolMemory memory,
-                            BufferDescriptors descriptors) {
+                            BufferDescriptors descriptors,
+                            PinRetention retention) {
                         if (!timed) {
-                            return super.replacement(options, memory, descriptors);
+                            return super.replacement(options, memory, descriptors, retention);
                         }
                         searches =
                                 new TimedReplacement(
                                         memory,
                                         descriptors,
-                                        policy(options, memory, descriptors),
+                                        policy(options, memory, descriptors, retention),
                                         options.nbuffers());
                         return searches;
                     }

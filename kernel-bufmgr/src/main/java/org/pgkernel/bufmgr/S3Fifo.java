@@ -30,6 +30,7 @@ final class S3Fifo implements ReplacementPolicy {
     private static final int MOST_USES = 3;
 
     private final BufferDescriptors descriptors;
+    private final PinRetention retention;
     private final int nbuffers;
     private final ReentrantLock lock = new ReentrantLock();
     private final BufferQueue small;
@@ -46,8 +47,9 @@ final class S3Fifo implements ReplacementPolicy {
     /** Written under {@link #lock}. */
     private volatile long ticks;
 
-    S3Fifo(PoolMemory memory, BufferDescriptors descriptors, int nbuffers) {
+    S3Fifo(PoolMemory memory, BufferDescriptors descriptors, PinRetention retention, int nbuffers) {
         this.descriptors = descriptors;
+        this.retention = retention;
         this.nbuffers = nbuffers;
         smallTarget = Math.max(1, nbuffers / 10);
         small = new BufferQueue(memory.newer, memory.older, 0);
@@ -100,7 +102,10 @@ final class S3Fifo implements ReplacementPolicy {
         int state = descriptors.lockHeader(buffer);
         if (refcount(state) != 0) {
             descriptors.unlockHeader(buffer, state);
-            if (fromSmall) {
+            if (retention.takeBack(buffer) != 0) {
+                pinnedSmall = 0;
+                pinnedMain = 0;
+            } else if (fromSmall) {
                 pinnedSmall++;
             } else {
                 pinnedMain++;

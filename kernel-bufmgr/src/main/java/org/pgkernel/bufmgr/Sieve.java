@@ -23,13 +23,15 @@ import org.pgkernel.base.LockRank;
  *
  * <p>The queue is changed and the hand moved under one lock, which is given up after {@link #BATCH}
  * buffers, as after a time of hits only the hand may have far to go. Header locks are taken under
- * it, one at a time; their holders take no lock. Nothing else is, and nobody who holds a header
- * lock or a partition lock comes here.
+ * it, one at a time; their holders take no lock. Nothing else is, but for the wake-up of a cleanup
+ * waiter whose page had an idle pin; and nobody who holds a header lock or a partition lock comes
+ * here.
  */
 final class Sieve implements ReplacementPolicy {
     private static final int BATCH = 256;
 
     private final BufferDescriptors descriptors;
+    private final PinRetention retention;
     private final BufferQueue queue;
     private final int nbuffers;
     private final ReentrantLock lock = new ReentrantLock();
@@ -40,8 +42,9 @@ final class Sieve implements ReplacementPolicy {
     /** Written under {@link #lock}. */
     private volatile long ticks;
 
-    Sieve(PoolMemory memory, BufferDescriptors descriptors, int nbuffers) {
+    Sieve(PoolMemory memory, BufferDescriptors descriptors, PinRetention retention, int nbuffers) {
         this.descriptors = descriptors;
+        this.retention = retention;
         this.nbuffers = nbuffers;
         queue = new BufferQueue(memory.newer, memory.older, 0);
     }
@@ -85,7 +88,7 @@ final class Sieve implements ReplacementPolicy {
             int state = descriptors.lockHeader(at);
             if (refcount(state) != 0) {
                 descriptors.unlockHeader(at, state);
-                pinned++;
+                pinned = retention.takeBack(at) != 0 ? 0 : pinned + 1;
             } else if (usageCount(state) != 0) {
                 descriptors.unlockHeader(at, state & ~USAGECOUNT_MASK);
                 pinned = 0;

@@ -28,9 +28,13 @@ class BackendBuffersTest {
     SmgrRelation r;
     BackendBuffers backend;
 
+    PoolFixture fixture() {
+        return new PoolFixture(directory, false);
+    }
+
     @BeforeEach
     void open() {
-        f = new PoolFixture(directory, false).pool(64, true, DropStrategy.FULL_SCAN);
+        f = fixture().pool(64, true, DropStrategy.FULL_SCAN);
         r = f.create(1, ForkNumber.MAIN, 40);
         backend = f.pool.backend("b1", leaks::add);
     }
@@ -56,7 +60,7 @@ class BackendBuffersTest {
         backend.release(b);
         assertEquals(pinned, f.pool.descriptors.state(b), "the word was changed in between");
         backend.release(b);
-        assertEquals(0, BufferState.refcount(f.pool.descriptors.state(b)));
+        assertEquals(0, f.refcount(b));
     }
 
     @Test
@@ -67,11 +71,11 @@ class BackendBuffersTest {
             for (int i = 0; i < 3; i++) {
                 other.read(r, ForkNumber.MAIN, 3, ReadMode.NORMAL);
             }
-            assertEquals(2, BufferState.refcount(f.pool.descriptors.state(b)));
+            assertEquals(2, f.refcount(b));
             for (int i = 0; i < 3; i++) {
                 other.release(b);
             }
-            assertEquals(1, BufferState.refcount(f.pool.descriptors.state(b)));
+            assertEquals(1, f.refcount(b));
             backend.release(b);
             backend.release(b);
         }
@@ -85,7 +89,7 @@ class BackendBuffersTest {
             for (int i = 0; i < 20; i++) {
                 buffers[i] = read(i);
                 assertEquals(round, backend.pins(buffers[i]));
-                assertEquals(1, BufferState.refcount(f.pool.descriptors.state(buffers[i])));
+                assertEquals(1, f.refcount(buffers[i]));
             }
         }
         assertEquals(20, backend.pinnedBuffers());
@@ -99,7 +103,7 @@ class BackendBuffersTest {
     void releaseOfAPinNotHeldNamesBackendAndPageAndTakesNobodysPin() {
         int b = f.pool.read(r, ForkNumber.MAIN, 3, ReadMode.NORMAL); // somebody else's
         assertMisuse(() -> backend.release(b), "b1 releases a pin that it does not hold");
-        assertEquals(1, BufferState.refcount(f.pool.descriptors.state(b)));
+        assertEquals(1, f.refcount(b));
         f.pool.release(b);
     }
 
@@ -251,7 +255,7 @@ class BackendBuffersTest {
             assertEquals(2, backend.pins(b));
         }
         assertEquals(1, backend.pins(b));
-        assertEquals(1, BufferState.refcount(f.pool.descriptors.state(b)));
+        assertEquals(1, f.refcount(b));
         try (BufferScope scope = backend.enter("inner")) {
             assertMisuse(() -> backend.release(b), "releases a pin of an outer scope");
         }
@@ -343,7 +347,7 @@ class BackendBuffersTest {
         backend.adopt(b);
         backend.adopt(f.pool.read(r, ForkNumber.MAIN, 3, ReadMode.NORMAL));
         assertEquals(2, backend.pins(b));
-        assertEquals(1, BufferState.refcount(f.pool.descriptors.state(b)));
+        assertEquals(1, f.refcount(b));
         backend.release(b);
         backend.release(b);
     }

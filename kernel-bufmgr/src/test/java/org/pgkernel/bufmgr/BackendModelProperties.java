@@ -23,7 +23,8 @@ import net.jqwik.api.statistics.Statistics;
  * The pool is a map of pages: whatever several backends read, pin, lock, change, hint, release,
  * evict, write and leave, each sees the newest version of every page, a page that is pinned stays
  * where it is, locks are had exactly when they may be, a pin counts once for each backend, wrong
- * use is refused and changes nothing, and a scope's leaks are told exactly. See {@link BackendRun}.
+ * use is refused and changes nothing, and a scope's leaks are told exactly: also when backends
+ * retain all their pins. See {@link BackendRun}.
  */
 class BackendModelProperties {
     /** One step of one backend; what {@code value} means is the kind's. */
@@ -56,9 +57,12 @@ class BackendModelProperties {
 
     @Property(tries = 250, edgeCases = EdgeCasesMode.NONE)
     void aPoolUnderSeveralBackendsIsAMapOfPages(
-            @ForAll("steps") List<Step> steps, @ForAll DropStrategy strategy) throws IOException {
+            @ForAll("steps") List<Step> steps,
+            @ForAll DropStrategy strategy,
+            @ForAll boolean retaining)
+            throws IOException {
         Path directory = Files.createTempDirectory("model");
-        try (BackendRun run = new BackendRun(directory, strategy)) {
+        try (BackendRun run = new BackendRun(directory, strategy, retaining)) {
             for (Step step : steps) {
                 run.apply(step);
                 run.check();

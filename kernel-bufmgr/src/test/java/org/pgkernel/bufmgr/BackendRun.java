@@ -96,8 +96,12 @@ final class BackendRun implements AutoCloseable {
     /** Where each pinned block is; -1 if nobody has it pinned. */
     private final int[] buffers = new int[BLOCKS];
 
-    BackendRun(Path directory, DropStrategy strategy) {
-        f = new PoolFixture(directory, false).pool(NBUFFERS, true, strategy);
+    BackendRun(Path directory, DropStrategy strategy, boolean retaining) {
+        f = new PoolFixture(directory, false);
+        if (retaining) {
+            f.retaining();
+        }
+        f.pool(NBUFFERS, true, strategy);
         f.pool.hintImageLog(log);
         r = f.create(1, ForkNumber.MAIN, BLOCKS);
         other = f.create(2, ForkNumber.MAIN, 2 * NBUFFERS);
@@ -360,17 +364,16 @@ final class BackendRun implements AutoCloseable {
             if (buffer < 0) {
                 continue;
             }
-            int state = f.pool.descriptors.state(buffer);
             int holders = holders(block);
             for (BackendModel b : backends) {
                 assertEquals(b.pins(block), b.backend.pins(buffer), "private pins");
             }
             if (holders == 0) {
                 buffers[block] = -1;
-                assertEquals(0, BufferState.refcount(state), "pin left on block " + block);
+                assertEquals(0, f.refcount(buffer), "pin left on block " + block);
                 continue;
             }
-            assertEquals(holders, BufferState.refcount(state), "pin count of block " + block);
+            assertEquals(holders, f.refcount(buffer), "pin count of block " + block);
             assertEquals(block, f.pool.block(buffer), "a pinned page was replaced");
             assertEquals(1, f.page(buffer).getInt(4096));
             assertEquals(versions[block], f.version(buffer), "version of block " + block);

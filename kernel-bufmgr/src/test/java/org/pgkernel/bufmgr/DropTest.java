@@ -297,13 +297,13 @@ class DropTest {
             // A page in the very last buffer, which the high-water mark has not reached.
             int last = 1023;
             int hash = BufferTag.hash(PoolFixture.SPC, PoolFixture.DB, 1, 0, 77);
-            f.pool.table.lockExclusive(BufferTable.partition(hash));
+            f.pool.table.lockExclusive(f.pool.table.partition(hash));
             int state = f.pool.descriptors.lockHeader(last);
             f.pool.descriptors.setTag(last, PoolFixture.SPC, PoolFixture.DB, 1, 0, 77);
             f.pool.descriptors.unlockHeader(
                     last, state | BufferState.TAG_VALID | BufferState.VALID);
             f.pool.table.insert(hash, last);
-            f.pool.table.unlock(BufferTable.partition(hash));
+            f.pool.table.unlock(f.pool.table.partition(hash));
             f.pool.dropRelations(new SmgrRelation[] {r}, 1);
             assertEquals(4, f.pool.dropStatistics().buffersDropped);
         }

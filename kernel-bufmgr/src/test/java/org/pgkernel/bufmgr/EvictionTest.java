@@ -31,12 +31,13 @@ class EvictionTest {
 
     PoolFixture f;
 
+    PoolFixture fixture() {
+        return new PoolFixture(directory, false);
+    }
+
     @BeforeEach
     void open() {
-        f =
-                new PoolFixture(directory, false)
-                        .lookupStyle(lookupStyle())
-                        .pool(16, true, DropStrategy.FULL_SCAN);
+        f = fixture().lookupStyle(lookupStyle()).pool(16, true, DropStrategy.FULL_SCAN);
     }
 
     @AfterEach
@@ -222,6 +223,12 @@ class EvictionTest {
     @DisplayName(
             "C33: replacements whose old and new blocks lie in crossed partitions do not deadlock")
     void crossedPartitionsDoNotDeadlock() throws Exception {
+        f.close();
+        f =
+                fixture()
+                        .lookupStyle(lookupStyle())
+                        .partitions(4)
+                        .pool(16, true, DropStrategy.FULL_SCAN);
         SmgrRelation r = f.create(1, ForkNumber.MAIN, 1);
         try (RandomAccessFile file =
                 new RandomAccessFile(f.file(r, ForkNumber.MAIN).toFile(), "rw")) {
@@ -230,12 +237,16 @@ class EvictionTest {
         r.forgetSizes();
         // Blocks of two partitions only: half of the replacements lock both, in either direction.
         List<Integer> blocks = new ArrayList<>();
+        boolean[] seen = new boolean[4];
         for (int i = 1; i < 20_000; i++) {
-            int partition = PoolInspection.partitionOf(PoolFixture.SPC, PoolFixture.DB, 1, 0, i);
-            if (partition == 17 || partition == 90) {
+            int partition =
+                    PoolInspection.partitionOf(f.pool, PoolFixture.SPC, PoolFixture.DB, 1, 0, i);
+            seen[partition] = true;
+            if (partition == 1 || partition == 2) {
                 blocks.add(i);
             }
         }
+        assertTrue(seen[0] && seen[1] && seen[2] && seen[3], "the case asks for four partitions");
         assertTrue(blocks.size() > 100);
         AtomicInteger failures = new AtomicInteger();
         Thread[] threads = new Thread[8];

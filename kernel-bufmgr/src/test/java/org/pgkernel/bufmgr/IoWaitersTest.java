@@ -135,7 +135,7 @@ class IoWaitersTest {
     /** Returns when so many have pinned the block's buffer. */
     private void awaitPins(int pins) {
         int buffer = f.pool.allocator.probe(PoolFixture.SPC, PoolFixture.DB, 1, 0, 5);
-        while (BufferState.refcount(f.pool.descriptors.state(buffer)) < pins) {
+        while (f.refcount(buffer) < pins) {
             Thread.onSpinWait();
         }
     }

@@ -23,9 +23,13 @@ class LockTest {
     SmgrRelation r;
     int buffer;
 
+    PoolFixture fixture() {
+        return new PoolFixture(directory, false);
+    }
+
     @BeforeEach
     void open() {
-        f = new PoolFixture(directory, false).pool(16, true, DropStrategy.FULL_SCAN);
+        f = fixture().pool(16, true, DropStrategy.FULL_SCAN);
         r = f.create(1, ForkNumber.MAIN, 4);
         buffer = f.pool.read(r, ForkNumber.MAIN, 0, ReadMode.NORMAL);
     }
@@ -110,7 +114,7 @@ class LockTest {
                             int mine =
                                     f.pool.read(
                                             r, ForkNumber.MAIN, 0, ReadMode.ZERO_AND_CLEANUP_LOCK);
-                            got.set(BufferState.refcount(f.pool.descriptors.state(mine)));
+                            got.set(f.refcount(mine));
                             f.pool.unlock(mine);
                             f.pool.release(mine);
                         });
@@ -160,7 +164,7 @@ class LockTest {
         assertThrows(
                 RefusedException.class,
                 () -> f.pool.read(r, ForkNumber.MAIN, 0, ReadMode.ZERO_AND_CLEANUP_LOCK));
-        assertEquals(2, BufferState.refcount(f.pool.descriptors.state(buffer)));
+        assertEquals(2, f.refcount(buffer));
         f.pool.release(buffer);
         cleaner.join();
         buffer = f.pool.read(r, ForkNumber.MAIN, 0, ReadMode.NORMAL);

@@ -208,7 +208,7 @@ final class LookupAdversary implements AutoCloseable {
         }
         int hash = hash(blocks[old]);
         int[] state = new int[1];
-        steps.add(() -> table.lockExclusive(BufferTable.partition(hash)));
+        steps.add(() -> table.lockExclusive(table.partition(hash)));
         steps.add(() -> state[0] = descriptors.lockHeader(buffer));
         steps.add(
                 () -> {
@@ -217,7 +217,7 @@ final class LookupAdversary implements AutoCloseable {
                     } else {
                         steps.add(() -> descriptors.unlockHeader(buffer, state[0]));
                     }
-                    steps.add(() -> table.unlock(BufferTable.partition(hash)));
+                    steps.add(() -> table.unlock(table.partition(hash)));
                 });
     }
 
@@ -228,8 +228,8 @@ final class LookupAdversary implements AutoCloseable {
         int old = blockOf(buffer);
         int hash = hash(blocks[block]);
         int oldHash = old < 0 ? hash : hash(blocks[old]);
-        int partition = BufferTable.partition(hash);
-        int oldPartition = BufferTable.partition(oldHash);
+        int partition = table.partition(hash);
+        int oldPartition = table.partition(oldHash);
         int[] state = new int[1];
         steps.add(() -> table.lockBoth(oldPartition, partition));
         steps.add(() -> state[0] = descriptors.lockHeader(buffer));

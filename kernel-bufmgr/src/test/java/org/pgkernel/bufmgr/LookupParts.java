@@ -55,7 +55,7 @@ class LookupParts implements AutoCloseable {
     static int[] collidingBlocks(int count) {
         List<Integer> found = new ArrayList<>();
         for (int block = 0; found.size() < count; block++) {
-            if (BufferTable.partition(hash(block)) == BufferTable.partition(hash(0))) {
+            if (((hash(block) ^ hash(0)) & BufferTable.PARTITIONS - 1) == 0) {
                 found.add(block);
             }
         }
@@ -83,7 +83,7 @@ class LookupParts implements AutoCloseable {
             // Its tag may be changed by others until we have the locks that belong to it.
             boolean tagged = (descriptors.state(buffer) & TAG_VALID) != 0;
             int oldHash = tagged ? descriptors.hash(buffer) : hash;
-            table.lockBoth(BufferTable.partition(oldHash), BufferTable.partition(hash));
+            table.lockBoth(table.partition(oldHash), table.partition(hash));
             int state = descriptors.lockHeader(buffer);
             boolean same =
                     tagged == ((state & TAG_VALID) != 0)
@@ -99,7 +99,7 @@ class LookupParts implements AutoCloseable {
             } else {
                 descriptors.unlockHeader(buffer, state);
             }
-            table.unlockBoth(BufferTable.partition(oldHash), BufferTable.partition(hash));
+            table.unlockBoth(table.partition(oldHash), table.partition(hash));
             if (same) {
                 return free;
             }
@@ -113,7 +113,7 @@ class LookupParts implements AutoCloseable {
      */
     boolean unmap(int buffer, int block) {
         int hash = hash(block);
-        int partition = BufferTable.partition(hash);
+        int partition = table.partition(hash);
         table.lockExclusive(partition);
         int state = descriptors.lockHeader(buffer);
         boolean free =

@@ -35,23 +35,29 @@ class MappingLincheckTest {
                 new BufferIo(descriptors, null, lsn -> {}, false, memory.blocks);
         private final BufferTable table =
                 new BufferTable(memory, descriptors, BufferTable.bucketsFor(16));
-        private final BufferAllocator allocator;
+        private final WaitTable waits = new WaitTable(4);
+        final PinRetention retention;
+        final BufferAllocator allocator;
 
         public Blocks() {
-            this(LookupStyle.OPTIMISTIC, Untracked.INSTANCE);
+            this(LookupStyle.OPTIMISTIC, Untracked.INSTANCE, PinRetention.When.NEVER);
         }
 
-        Blocks(LookupStyle style, ResidencyTracker tracker) {
+        Blocks(LookupStyle style, ResidencyTracker tracker, PinRetention.When when) {
+            retention = new PinRetention(descriptors, waits, when);
             allocator =
                     new BufferAllocator(
                             descriptors,
                             table,
                             PageLookup.of(style, descriptors, table),
                             new BufferReplacement(
-                                    memory, descriptors, new ClockSweep(descriptors, 16), 16),
+                                    memory,
+                                    descriptors,
+                                    new ClockSweep(descriptors, retention, 16),
+                                    16),
                             io,
                             content,
-                            new PinWaiters(descriptors, content),
+                            new PinWaiters(descriptors, content, waits, retention),
                             tracker);
             PoolMemory blocks = memory;
             MEMORY.register(
@@ -62,7 +68,7 @@ class MappingLincheckTest {
                     });
         }
 
-        private int pin(int block) {
+        int pin(int block) {
             int buffer = allocator.allocate(1, 2, 3, 0, block);
             if (buffer < 0) {
                 buffer = ~buffer;
@@ -70,6 +76,10 @@ class MappingLincheckTest {
                 io.terminate(buffer, false, BufferState.VALID);
             }
             return buffer;
+        }
+
+        void unpin(int buffer) {
+            allocator.unpin(buffer);
         }
 
         private UnsafeBuffer page(int buffer) {
@@ -82,7 +92,7 @@ class MappingLincheckTest {
             content.lockShared(buffer);
             int value = page(buffer).getInt(100);
             content.unlock(buffer);
-            allocator.unpin(buffer);
+            unpin(buffer);
             return value;
         }
 
@@ -93,22 +103,18 @@ class MappingLincheckTest {
             int old = page(buffer).getInt(100);
             page(buffer).putInt(100, value);
             content.unlock(buffer);
-            allocator.unpin(buffer);
+            unpin(buffer);
             return old;
         }
 
-        /** Brings the block in. @return true when it was there */
+        /**
+         * Brings the block in. Does not tell whether it was there: a read or a write brings it in
+         * at one moment and reads or writes it at another, so to the one who asks in between it
+         * would be two operations. A drop may tell, as it waits for their pins.
+         */
         @Operation
-        public boolean touch(@Param(name = "block") int block) {
-            int buffer = allocator.allocate(1, 2, 3, 0, block);
-            if (buffer < 0) {
-                io.zeroPage(~buffer);
-                io.terminate(~buffer, false, BufferState.VALID);
-                allocator.unpin(~buffer);
-                return false;
-            }
-            allocator.unpin(buffer);
-            return true;
+        public void touch(@Param(name = "block") int block) {
+            unpin(pin(block));
         }
 
         /**
@@ -134,7 +140,7 @@ class MappingLincheckTest {
     @Param(name = "value", gen = IntGen.class, conf = "1:9")
     public static class ListedBlocks extends Blocks {
         public ListedBlocks() {
-            super(LookupStyle.OPTIMISTIC, new BufferLists(16));
+            super(LookupStyle.OPTIMISTIC, new BufferLists(16), PinRetention.When.NEVER);
         }
     }
 
@@ -142,7 +148,7 @@ class MappingLincheckTest {
     @Param(name = "value", gen = IntGen.class, conf = "1:9")
     public static class CountedBlocks extends Blocks {
         public CountedBlocks() {
-            super(LookupStyle.OPTIMISTIC, new ResidentForks(16, 16));
+            super(LookupStyle.OPTIMISTIC, new ResidentForks(16, 16), PinRetention.When.NEVER);
         }
     }
 
@@ -150,7 +156,35 @@ class MappingLincheckTest {
     @Param(name = "value", gen = IntGen.class, conf = "1:9")
     public static class BlocksUnderPartitionLocks extends Blocks {
         public BlocksUnderPartitionLocks() {
-            super(LookupStyle.PARTITION_LOCK, Untracked.INSTANCE);
+            super(LookupStyle.PARTITION_LOCK, Untracked.INSTANCE, PinRetention.When.NEVER);
+        }
+    }
+
+    /** Each thread is a backend that retains every pin. */
+    @Param(name = "block", gen = IntGen.class, conf = "0:2")
+    @Param(name = "value", gen = IntGen.class, conf = "1:9")
+    public static class RetainedBlocks extends Blocks {
+        private final ThreadLocal<RetainedPins> mine = ThreadLocal.withInitial(retention::pins);
+
+        public RetainedBlocks() {
+            super(LookupStyle.OPTIMISTIC, Untracked.INSTANCE, PinRetention.When.ALWAYS);
+        }
+
+        @Override
+        int pin(int block) {
+            int buffer = mine.get().pin(1, 2, 3, 0, block);
+            if (buffer < 0) {
+                buffer = super.pin(block);
+                if (mine.get().pin(buffer)) {
+                    allocator.unpin(buffer); // counted already
+                }
+            }
+            return buffer;
+        }
+
+        @Override
+        void unpin(int buffer) {
+            mine.get().release(buffer);
         }
     }
 
@@ -160,7 +194,8 @@ class MappingLincheckTest {
                 Blocks.class,
                 ListedBlocks.class,
                 CountedBlocks.class,
-                BlocksUnderPartitionLocks.class
+                BlocksUnderPartitionLocks.class,
+                RetainedBlocks.class
             })
     void blocksBehaveLikeVariables(Class<?> blocks) {
         new StressOptions()

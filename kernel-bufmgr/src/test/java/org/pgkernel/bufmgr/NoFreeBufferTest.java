@@ -28,9 +28,18 @@ class NoFreeBufferTest {
     SmgrRelation r;
     final int[] pinned = new int[NBUFFERS];
 
+    /** After so many rounds of the hand without an unpinned buffer the error comes. */
+    long rounds() {
+        return 1;
+    }
+
+    PoolFixture fixture() {
+        return new PoolFixture(directory, false);
+    }
+
     @BeforeEach
     void open() {
-        f = new PoolFixture(directory, false).pool(NBUFFERS, true, DropStrategy.ADAPTIVE);
+        f = fixture().pool(NBUFFERS, true, DropStrategy.ADAPTIVE);
         r = f.create(1, ForkNumber.MAIN, 60);
         for (int i = 0; i < NBUFFERS; i++) {
             pinned[i] = f.pool.read(r, ForkNumber.MAIN, i, ReadMode.NORMAL);
@@ -57,7 +66,8 @@ class NoFreeBufferTest {
                         NoFreeBufferException.class,
                         () -> f.pool.read(r, ForkNumber.MAIN, 30, ReadMode.NORMAL));
         assertTrue(e.getMessage().endsWith("nbuffers=16"), e.getMessage());
-        assertEquals(NBUFFERS, f.pool.replacement.policy().ticks() - before, "buffers looked at");
+        long looks = f.pool.replacement.policy().ticks() - before;
+        assertTrue(looks >= NBUFFERS && looks <= rounds() * NBUFFERS, looks + " looks");
         for (int buffer : pinned) {
             assertEquals(5, BufferState.usageCount(f.pool.descriptors.state(buffer)));
         }
@@ -71,7 +81,7 @@ class NoFreeBufferTest {
         long before = f.pool.replacement.policy().ticks();
         assertEquals(0, f.readVersion(r, ForkNumber.MAIN, 30));
         // Five rounds take its uses, the sixth takes it.
-        assertTrue(f.pool.replacement.policy().ticks() - before <= 6L * NBUFFERS);
+        assertTrue(f.pool.replacement.policy().ticks() - before <= (5 + rounds()) * NBUFFERS);
         for (int i = 31; i < 60; i++) {
             assertEquals(0, f.readVersion(r, ForkNumber.MAIN, i), "through the one buffer");
         }

@@ -38,7 +38,9 @@ class PinWaitersTest {
                     super.await(index);
                 }
             };
-    private final PinWaiters waiters = new PinWaiters(descriptors, content, waits);
+    private final PinRetention retention =
+            new PinRetention(descriptors, waits, PinRetention.When.ALWAYS);
+    private final PinWaiters waiters = new PinWaiters(descriptors, content, waits, retention);
     private final AtomicReference<Throwable> failed = new AtomicReference<>();
 
     @AfterEach

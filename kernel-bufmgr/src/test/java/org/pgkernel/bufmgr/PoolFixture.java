@@ -28,6 +28,8 @@ final class PoolFixture implements AutoCloseable {
     final SyncRequests syncs;
     final StorageManager smgr;
     BufferPool pool;
+    private boolean retaining;
+    private int partitions = BufferTable.PARTITIONS;
     private LookupStyle lookupStyle = BufferPoolOptions.DEFAULT_LOOKUP_STYLE;
 
     PoolFixture(Path directory, boolean inRecovery) {
@@ -69,8 +71,31 @@ final class PoolFixture implements AutoCloseable {
                                 .withStrategy(strategy)
                                 .withLookupStyle(lookupStyle),
                         smgr,
-                        gate);
+                        gate,
+                        new RetainingParts(retaining) {
+                            @Override
+                            int partitions() {
+                                return partitions;
+                            }
+                        });
         return this;
+    }
+
+    /** The pools opened from now on meet idle pins everywhere. */
+    PoolFixture retaining() {
+        retaining = true;
+        return this;
+    }
+
+    /** The pools opened from now on have a mapping table of so many partitions. */
+    PoolFixture partitions(int count) {
+        partitions = count;
+        return this;
+    }
+
+    /** Pins of the buffer that somebody uses. */
+    int refcount(int buffer) {
+        return pool.retention.used(buffer, BufferState.refcount(pool.descriptors.state(buffer)));
     }
 
     /** For the pools opened from now on. */

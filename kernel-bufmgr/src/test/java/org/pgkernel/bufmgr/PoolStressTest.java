@@ -16,7 +16,9 @@ import org.junit.jupiter.params.provider.EnumSource;
  * lookup by turns.
  *
  * <p>A few seconds; {@code -Pstress} makes it two minutes, {@code -Dpgkernel.stress.seconds=N} any
- * number. {@code -Dpgkernel.stress.seed=N} repeats what the threads do, if not how they meet.
+ * number. {@code -Dpgkernel.stress.seed=N} repeats what the threads do, if not how they meet. In a
+ * third of the turns every pin that is given up is retained, with {@code
+ * -Dpgkernel.stress.retain=true} in all of them.
  */
 @Timeout(1200)
 class PoolStressTest {

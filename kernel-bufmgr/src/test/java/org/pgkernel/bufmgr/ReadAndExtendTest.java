@@ -32,12 +32,13 @@ class ReadAndExtendTest {
 
     PoolFixture f;
 
+    PoolFixture fixture() {
+        return new PoolFixture(directory, false);
+    }
+
     @BeforeEach
     void open() {
-        f =
-                new PoolFixture(directory, false)
-                        .lookupStyle(lookupStyle())
-                        .pool(16, true, DropStrategy.FULL_SCAN);
+        f = fixture().lookupStyle(lookupStyle()).pool(16, true, DropStrategy.FULL_SCAN);
     }
 
     @AfterEach
@@ -62,7 +63,7 @@ class ReadAndExtendTest {
         assertEquals(3, f.pool.block(a));
         assertEquals(f.pool.pageAddress(a), f.page(a).addressOffset());
         f.pool.pinAgain(a);
-        assertEquals(3, BufferState.refcount(f.pool.descriptors.state(a)));
+        assertEquals(3, f.refcount(a));
         f.pool.release(a);
         f.pool.release(a);
         f.pool.release(a);

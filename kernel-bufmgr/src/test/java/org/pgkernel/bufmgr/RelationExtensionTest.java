@@ -352,7 +352,7 @@ class RelationExtensionTest {
         f.pool.unlock(stray);
         int state = f.pool.descriptors.state(stray);
         assertTrue(BufferState.has(state, BufferState.VALID | BufferState.DIRTY));
-        assertEquals(1, BufferState.refcount(state));
+        assertEquals(1, f.refcount(stray));
         f.pool.release(stray);
         assertNothingOf(r, 6);
         assertEquals(4, f.pool.extendBy(r, MAIN, 4, null, buffers, false));

@@ -75,14 +75,15 @@ enum StressMutant {
         };
     }
 
-    DropParts parts() {
-        return new Parts(this);
+    DropParts parts(boolean retaining) {
+        return new Parts(this, retaining);
     }
 
-    private static final class Parts extends DropParts {
+    private static final class Parts extends RetainingParts {
         private final StressMutant mutant;
 
-        Parts(StressMutant mutant) {
+        Parts(StressMutant mutant, boolean retaining) {
+            super(retaining);
             this.mutant = mutant;
         }
 

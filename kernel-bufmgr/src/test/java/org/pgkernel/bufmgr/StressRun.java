@@ -42,6 +42,7 @@ final class StressRun {
      * What the run is about.
      *
      * @param recovery as redo does: sizes are accurate, files go at once, no hints
+     * @param retaining every pin that is given up is retained
      * @param syncFails a sync fails in the middle; the kernel stops then
      */
     record Plan(
@@ -49,6 +50,7 @@ final class StressRun {
             BufferPoolOptions options,
             SizePolicy sizes,
             boolean recovery,
+            boolean retaining,
             boolean syncFails,
             StressMutant mutant) {
         /** Turn by turn every strategy, policy and lookup; 24 turns are all combinations. */
@@ -65,8 +67,11 @@ final class StressRun {
                             .withLookupDivisor(1 + random.nextInt(4))
                             .withChecksums(random.nextInt(4) != 0);
             SizePolicy sizes = SizePolicy.values()[random.nextInt(2)];
+            boolean recovery = random.nextInt(4) == 0;
+            boolean retaining =
+                    Boolean.getBoolean("pgkernel.stress.retain") || random.nextInt(3) == 0;
             return new Plan(
-                    seed + turn, options, sizes, random.nextInt(4) == 0, false, StressMutant.NONE);
+                    seed + turn, options, sizes, recovery, retaining, false, StressMutant.NONE);
         }
 
         /** From so few that all may be pinned to more than the pages in use. */
@@ -77,11 +82,11 @@ final class StressRun {
 
         Plan with(StressMutant mutant, DropStrategy strategy) {
             BufferPoolOptions sound = options.withStrategy(strategy).withChecksums(true);
-            return new Plan(seed, sound, sizes, false, false, mutant);
+            return new Plan(seed, sound, sizes, false, retaining, false, mutant);
         }
 
         Plan withFailingSync() {
-            return new Plan(seed, options, sizes, recovery, true, mutant);
+            return new Plan(seed, options, sizes, recovery, retaining, true, mutant);
         }
     }
 
@@ -177,7 +182,12 @@ final class StressRun {
         syncs = plan.mutant.syncRequests(disk, DIRECTORY);
         smgr = new StorageManager(disk, DIRECTORY, SEGMENT_BLOCKS, plan.sizes, syncs);
         smgr.inRecovery(plan.recovery);
-        pool = BufferPool.open(plan.options, smgr, plan.mutant.gate(wal), plan.mutant.parts());
+        pool =
+                BufferPool.open(
+                        plan.options,
+                        smgr,
+                        plan.mutant.gate(wal),
+                        plan.mutant.parts(plan.retaining));
         pool.maxBackends(1 + Math.floorMod(plan.seed, WORKERS)); // or pins never run out
         pool.hintImageLog(wal);
         pool.hintsAreLogged(true);

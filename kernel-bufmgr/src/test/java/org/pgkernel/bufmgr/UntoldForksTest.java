@@ -36,11 +36,12 @@ class UntoldForksTest {
                     BufferReplacement replacement(
                             BufferPoolOptions options,
                             PoolMemory memory,
-                            BufferDescriptors descriptors) {
+                            BufferDescriptors descriptors,
+                            PinRetention retention) {
                         return new BufferReplacement(
                                 memory,
                                 descriptors,
-                                policy(options, memory, descriptors),
+                                policy(options, memory, descriptors, retention),
                                 options.nbuffers()) {
                             @Override
                             void free(int buffer) {

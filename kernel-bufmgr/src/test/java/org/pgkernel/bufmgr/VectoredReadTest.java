@@ -144,7 +144,7 @@ class VectoredReadTest {
         assertEquals(3, calls.get());
         for (int i = 0; i < 12; i++) {
             int state = f.pool.descriptors.state(buffers[i]);
-            assertEquals(1, BufferState.refcount(state), "pins of block " + i);
+            assertEquals(1, f.refcount(buffers[i]), "pins of block " + i);
         }
         releaseAll(12);
     }
@@ -293,7 +293,7 @@ class VectoredReadTest {
         releaseAll(1);
         for (int i = 0; i < 16; i++) {
             int buffer = pinned[i];
-            assertEquals(1, BufferState.refcount(f.pool.descriptors.state(buffer)));
+            assertEquals(1, f.refcount(buffer));
             f.pool.release(buffer);
         }
     }
@@ -315,7 +315,7 @@ class VectoredReadTest {
             assertEquals(1, backend.readMany(r, MAIN, 3, 4, ReadMode.NORMAL, null, more));
             assertEquals(buffers[3], more[0]);
             assertEquals(2, backend.pins(buffers[3]));
-            assertEquals(1, BufferState.refcount((int) f.pool.descriptors.state(buffers[3])));
+            assertEquals(1, f.refcount(buffers[3]));
         }
         assertEquals(0, f.pool.pinnedBuffers());
     }
