@@ -9,6 +9,7 @@ import org.pgkernel.bufmgr.SpreadSchedule;
 import org.pgkernel.recovery.CheckpointRun;
 import org.pgkernel.recovery.Primary;
 import org.pgkernel.wal.WalInserter;
+import org.pgkernel.wal.WalRetention;
 
 /**
  * Begins checkpoints when it is time, when enough WAL was written, or when somebody asks, and
@@ -28,7 +29,7 @@ final class Checkpointer implements Agent {
     private final RunOptions options;
     private final NanoClock clock;
     private final KernelStop stop;
-    private final long walBytes;
+    private final WalRetention retention;
 
     // Changed by the driving thread.
     private volatile CheckpointRun run;
@@ -49,15 +50,13 @@ final class Checkpointer implements Agent {
     /** Complete ones. */
     private long completed;
 
-    Checkpointer(Primary primary, RunOptions options, int segmentSize, KernelStop stop) {
+    Checkpointer(Primary primary, RunOptions options, WalRetention retention, KernelStop stop) {
         this.primary = primary;
         wal = primary.wal();
         this.options = options;
         clock = options.nanoClock();
         this.stop = stop;
-        walBytes =
-                SpreadSchedule.walBytes(
-                        options.maxWalSize(), segmentSize, options.checkpointCompletionTarget());
+        this.retention = retention;
         due = clock.nanoTime() + options.checkpointTimeoutNanos();
         idleLsn = wal.insertLsn();
     }
@@ -81,7 +80,7 @@ final class Checkpointer implements Agent {
             int work = run.doWork();
             if (run.isDone()) {
                 idleLsn = run.recordEnd();
-                removeOldWal();
+                removeOldWal(run.redoLsn());
                 end(null);
             }
             return work;
@@ -102,7 +101,7 @@ final class Checkpointer implements Agent {
     private boolean begin() {
         long now = clock.nanoTime();
         boolean inTime = now - due < 0;
-        boolean muchWal = wal.insertLsn() - wal.redoLsn() >= walBytes;
+        boolean muchWal = wal.insertLsn() - wal.redoLsn() >= retention.checkpointDistance();
         boolean isAsked;
         synchronized (lock) {
             isAsked = requested;
@@ -129,13 +128,13 @@ final class Checkpointer implements Agent {
                 options.checkpointTimeoutNanos(),
                 options.checkpointCompletionTarget(),
                 wal::insertLsn,
-                walBytes);
+                retention.checkpointDistance());
     }
 
     /** Too much WAL is no reason to call the checkpoint a failure. */
-    private void removeOldWal() {
+    private void removeOldWal(long redo) {
         try {
-            primary.removeOldSegments(Math.max(options.minWalSize(), walBytes));
+            retention.removeOldSegments(redo);
         } catch (KernelException e) {
             if (KernelStop.isFatal(e)) {
                 throw e;

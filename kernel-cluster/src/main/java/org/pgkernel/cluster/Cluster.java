@@ -173,6 +173,11 @@ public final class Cluster implements AutoCloseable {
         return pool().dropStatistics();
     }
 
+    /** Opens a session. Any thread. */
+    public Backend newBackend() {
+        return kernel().newBackend();
+    }
+
     /**
      * One step of each worker, where {@link RunOptions.Workers#BY_HAND} leaves them to the caller.
      *

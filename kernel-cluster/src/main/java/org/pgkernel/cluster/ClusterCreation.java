@@ -6,6 +6,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.CheckPointRecord;
 import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.DbState;
+import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.disk.Disk;
@@ -100,10 +101,10 @@ final class ClusterCreation {
         for (String log : LOGS) {
             Directories.writeFile(disk, path + "/" + log, new byte[8192]);
         }
-        for (int rel : new int[] {Catalog.CLASS, Catalog.ATTRIBUTE}) {
+        for (int rel : new int[] {OwnCatalog.CLASS, OwnCatalog.ATTRIBUTE}) {
             String file =
                     new RelFileLocator(RelFileLocator.DEFAULT_TABLESPACE, DATABASE, rel)
-                            .path(org.pgkernel.base.ForkNumber.MAIN);
+                            .path(ForkNumber.MAIN);
             Directories.writeFile(disk, path + "/" + file, new byte[0]);
         }
         long identifier = options.identifier();

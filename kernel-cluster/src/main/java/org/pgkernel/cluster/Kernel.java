@@ -3,11 +3,20 @@ package org.pgkernel.cluster;
 import java.time.Clock;
 import java.time.Instant;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.concurrent.Agent;
+import org.pgkernel.base.disk.Disk;
 import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.heap.HeapEnvironment;
 import org.pgkernel.recovery.Primary;
 import org.pgkernel.recovery.PrimaryOptions;
 import org.pgkernel.recovery.Recovery;
+import org.pgkernel.wal.WalBackgroundWriter;
+import org.pgkernel.wal.WalRetention;
+import org.pgkernel.xact.Horizons;
+import org.pgkernel.xact.LockOptions;
 import org.pgkernel.xact.TransactionManager;
 import org.pgkernel.xact.WraparoundListener;
 import org.pgkernel.xact.XactOptions;
@@ -27,8 +36,12 @@ final class Kernel {
     final OidCounter oids;
     final RelationNumbers numbers;
     final Checkpointer checkpointer;
+    final HeapEnvironment heap;
     final Workers workers;
     private final Recovery recovery;
+    private final Set<Backend> backends = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger backendNumber = new AtomicInteger();
+    private final OwnCatalog own;
 
     private Kernel(Recovery recovery, ClusterOptions all) {
         this.recovery = recovery;
@@ -52,25 +65,79 @@ final class Kernel {
                         new TransactionWal(primary.wal()),
                         new Warnings(),
                         new FileDropper(pool, unlogged),
-                        () -> micros(clock));
+                        () -> micros(clock),
+                        new LockOptions(options.deadlockTimeoutNanos(), options.lockParking()));
         oids = new OidCounter(primary.modules().counters(), primary.wal());
         numbers = new RelationNumbers(oids, pool.smgr());
-        checkpointer = new Checkpointer(primary, options, primary.control().xlogSegSize(), stop);
+        heap =
+                new HeapEnvironment(
+                        pool, primary.wal(), options.walCompression(), transactions, oids::next);
+        own = new OwnCatalog(pool.smgr(), unlogged, ClusterCreation.DATABASE);
+        checkpointer = new Checkpointer(primary, options, retention(all.disk()), stop);
         workers = new Workers(stop, agents(), options.workers() == RunOptions.Workers.BY_HAND);
     }
 
     /** Over a recovered directory, which it does not own. */
     static Kernel start(Recovery recovery, ClusterOptions options) {
         Kernel kernel = new Kernel(recovery, options);
+        kernel.describeCatalog();
         kernel.workers.start();
         return kernel;
+    }
+
+    /** The first time a cluster is opened its catalogue is empty. */
+    private void describeCatalog() {
+        try (Backend backend = newBackend()) {
+            backend.describeCatalog();
+        }
+    }
+
+    Backend newBackend() {
+        stop.check();
+        Backend backend =
+                new Backend(
+                        this,
+                        own,
+                        ClusterCreation.DATABASE,
+                        "backend " + backendNumber.incrementAndGet());
+        backends.add(backend);
+        return backend;
+    }
+
+    void closed(Backend backend) {
+        backends.remove(backend);
+    }
+
+    /** Older ones than this are in no row that is written from now on. (PostgreSQL: RecentXmin) */
+    int oldestUsableXid() {
+        Horizons horizons = new Horizons();
+        transactions.horizons(ClusterCreation.DATABASE, horizons);
+        return horizons.oldestConsideredRunning();
     }
 
     private List<Agent> agents() {
         return List.of(
                 pool.backgroundWriter(options.backgroundWriter(), options.nanoClock()),
-                new WalWriterWork(primary.wal(), options),
+                new WalBackgroundWriter(
+                        primary.wal(),
+                        options.walWriterDelayNanos(),
+                        Math.min(WalBackgroundWriter.DEFAULT_FLUSH_AFTER, options.walBuffers() / 4),
+                        options.nanoClock()),
                 checkpointer);
+    }
+
+    /** With replication slots all WAL stays: nobody here knows what they need. */
+    private WalRetention retention(Disk disk) {
+        String slots = pool.smgr().dataDirectory() + "/pg_replslot";
+        return new WalRetention(
+                primary.wal(),
+                new WalRetention.Settings(
+                        options.minWalSize(),
+                        options.maxWalSize(),
+                        options.walKeepSize(),
+                        true,
+                        options.checkpointCompletionTarget()),
+                () -> disk.list(slots).isEmpty() ? Long.MAX_VALUE : 0);
     }
 
     /** Microseconds since 2000. (PostgreSQL: TimestampTz.) */
@@ -113,6 +180,9 @@ final class Kernel {
     void shutdown() {
         workers.close();
         stop.check();
+        for (Backend backend : backends) {
+            backend.close();
+        }
         oids.shutdown();
         recovery.shutdown();
     }

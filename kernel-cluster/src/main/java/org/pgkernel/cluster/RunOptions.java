@@ -6,6 +6,7 @@ import org.agrona.concurrent.SystemNanoClock;
 import org.pgkernel.bufmgr.BackgroundWriterOptions;
 import org.pgkernel.bufmgr.SpreadSchedule;
 import org.pgkernel.wal.ImageCompression;
+import org.pgkernel.xact.LockParking;
 
 /**
  * How a cluster in production runs. Immutable; start from {@link #defaults}, which are
@@ -29,10 +30,12 @@ public final class RunOptions {
     private double checkpointCompletionTarget = SpreadSchedule.DEFAULT_COMPLETION_TARGET;
     private long maxWalSize = 1L << 30;
     private long minWalSize = 80L << 20;
+    private long walKeepSize;
     private long walWriterDelayNanos = TimeUnit.MILLISECONDS.toNanos(200);
     private BackgroundWriterOptions backgroundWriter = BackgroundWriterOptions.DEFAULT;
     private boolean synchronousCommit = true;
     private long deadlockTimeoutNanos = TimeUnit.SECONDS.toNanos(1);
+    private LockParking lockParking = LockParking.THREADS;
     private Workers workers = Workers.THREADS;
     private NanoClock nanoClock = SystemNanoClock.INSTANCE;
 
@@ -46,10 +49,12 @@ public final class RunOptions {
         checkpointCompletionTarget = from.checkpointCompletionTarget;
         maxWalSize = from.maxWalSize;
         minWalSize = from.minWalSize;
+        walKeepSize = from.walKeepSize;
         walWriterDelayNanos = from.walWriterDelayNanos;
         backgroundWriter = from.backgroundWriter;
         synchronousCommit = from.synchronousCommit;
         deadlockTimeoutNanos = from.deadlockTimeoutNanos;
+        lockParking = from.lockParking;
         workers = from.workers;
         nanoClock = from.nanoClock;
     }
@@ -104,7 +109,14 @@ public final class RunOptions {
         return copy;
     }
 
-    /** Asynchronous commits are durable after three times as long. (wal_writer_delay) */
+    /** Bytes of WAL that stay in any case, for standbys. (wal_keep_size) */
+    public RunOptions withWalKeepSize(long bytes) {
+        RunOptions copy = new RunOptions(this);
+        copy.walKeepSize = bytes;
+        return copy;
+    }
+
+    /** Asynchronous commits are durable after about that time. (wal_writer_delay) */
     public RunOptions withWalWriterDelayNanos(long nanos) {
         RunOptions copy = new RunOptions(this);
         copy.walWriterDelayNanos = nanos;
@@ -128,6 +140,13 @@ public final class RunOptions {
     public RunOptions withDeadlockTimeoutNanos(long nanos) {
         RunOptions copy = new RunOptions(this);
         copy.deadlockTimeoutNanos = nanos;
+        return copy;
+    }
+
+    /** How who waits for a lock sleeps. */
+    public RunOptions withLockParking(LockParking parking) {
+        RunOptions copy = new RunOptions(this);
+        copy.lockParking = parking;
         return copy;
     }
 
@@ -172,6 +191,10 @@ public final class RunOptions {
         return minWalSize;
     }
 
+    public long walKeepSize() {
+        return walKeepSize;
+    }
+
     public long walWriterDelayNanos() {
         return walWriterDelayNanos;
     }
@@ -186,6 +209,10 @@ public final class RunOptions {
 
     public long deadlockTimeoutNanos() {
         return deadlockTimeoutNanos;
+    }
+
+    public LockParking lockParking() {
+        return lockParking;
     }
 
     public Workers workers() {

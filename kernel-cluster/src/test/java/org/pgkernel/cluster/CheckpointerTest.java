@@ -35,6 +35,8 @@ class CheckpointerTest {
     @BeforeEach
     void open() {
         Cluster.create(TestRun.DATA, TestRun.create(medium));
+        // The first time it is opened it describes its catalogue.
+        open(disk).close();
         cluster = open(disk);
         relation = cluster.pool().smgr().open(1663, ClusterCreation.DATABASE, REL);
         relation.create(ForkNumber.MAIN, false);

@@ -148,6 +148,15 @@ public final class RowValues {
         }
     }
 
+    /** Copies what is still elsewhere, so that the row can be read for as long as it exists. */
+    public void keep() {
+        for (int i = 0; i < sources.length; i++) {
+            if (sources[i] != null && sources[i] != own) {
+                setVarlena(i, sources[i], offsets[i], sizes[i]);
+            }
+        }
+    }
+
     private int reserve(int i, int length) {
         int fixed = descriptor.length(i);
         int size =

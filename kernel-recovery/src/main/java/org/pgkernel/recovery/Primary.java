@@ -9,7 +9,6 @@ import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.bufmgr.CheckpointSchedule;
 import org.pgkernel.wal.WalInserter;
 import org.pgkernel.wal.WalRecordBuilder;
-import org.pgkernel.wal.WalSegmentName;
 import org.pgkernel.wal.WalWriter;
 
 /**
@@ -24,19 +23,16 @@ public final class Primary implements AutoCloseable {
     private final CheckpointRun.Setting setting;
     private final RecoveryModules modules;
     private final Checkpoints checkpoints;
-    private final int segmentSize;
 
     private Primary(
             WalInserter wal,
             CheckpointRun.Setting setting,
             RecoveryModules modules,
-            Checkpoints checkpoints,
-            int segmentSize) {
+            Checkpoints checkpoints) {
         this.wal = wal;
         this.setting = setting;
         this.modules = modules;
         this.checkpoints = checkpoints;
-        this.segmentSize = segmentSize;
         checkpointWal = CheckpointWal.of(wal);
     }
 
@@ -68,7 +64,7 @@ public final class Primary implements AutoCloseable {
         wal.fullPageWrites(setting.fullPageWrites());
         pool.hintImageLog(
                 new HintImages(wal, checkpoints.delay, options.compression(), options.relations()));
-        return new Primary(wal, setting, modules, checkpoints, control.xlogSegSize());
+        return new Primary(wal, setting, modules, checkpoints);
     }
 
     /** Tells the log when full_page_writes is not what it said last. (UpdateFullPageWrites) */
@@ -115,20 +111,6 @@ public final class Primary implements AutoCloseable {
     public CheckpointRun beginCheckpoint(CheckpointSchedule schedule, NanoClock clock) {
         return new CheckpointRun(
                 checkpoints, Checkpoints.Kind.ONLINE, checkpointWal, setting, schedule, clock);
-    }
-
-    /**
-     * Removes or recycles the WAL that no recovery needs once a checkpoint is complete.
-     *
-     * @param keepBytes so much WAL, counted from the redo point on, is to have its segments ready
-     * @return segments removed or recycled
-     */
-    public int removeOldSegments(long keepBytes) {
-        long redo = checkpoints.control.snapshot().checkPointRedo();
-        long insert = wal.insertLsn();
-        long last = WalSegmentName.segmentOf(redo + keepBytes, segmentSize);
-        long ahead = Math.max(0, last - WalSegmentName.segmentOf(insert, segmentSize));
-        return wal.segments().removeBefore(redo, insert, (int) Math.min(ahead, 1 << 20));
     }
 
     /** By {@link Recovery}: frees the log's memory. What is not flushed is lost. */

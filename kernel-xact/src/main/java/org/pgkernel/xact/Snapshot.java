@@ -57,6 +57,11 @@ public final class Snapshot {
         return curcid;
     }
 
+    /** A later command of the same transaction uses it: commands before that one are seen. */
+    public void curcid(int commandId) {
+        curcid = commandId;
+    }
+
     public boolean suboverflowed() {
         return suboverflowed;
     }

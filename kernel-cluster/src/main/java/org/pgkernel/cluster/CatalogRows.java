@@ -1,0 +1,162 @@
+package org.pgkernel.cluster;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.heap.Attribute;
+import org.pgkernel.heap.RowValues;
+import org.pgkernel.heap.TupleDescriptor;
+
+/**
+ * The two tables of our catalogue, column by column.
+ *
+ * <pre>
+ * pgk_class      oid, relname, relfilenumber, relpersistence p|u, relkind r|t, reltoastrelid,
+ *                fillfactor, vacuum_truncate, relfrozenxid, relminmxid
+ * pgk_attribute  attrelid, attnum from 1, attname, attlen, attalign, attbyval, attstorage, attcompression
+ * </pre>
+ */
+final class CatalogRows {
+    /** (PostgreSQL: NAMEDATALEN, its zero byte left out.) */
+    static final int MAX_NAME_BYTES = 63;
+
+    static final TupleDescriptor CLASS =
+            TupleDescriptor.of(
+                    Attribute.of("oid", "oid"),
+                    Attribute.of("relname", "text").stored(Attribute.PLAIN),
+                    Attribute.of("relfilenumber", "oid"),
+                    Attribute.of("relpersistence", "char"),
+                    Attribute.of("relkind", "char"),
+                    Attribute.of("reltoastrelid", "oid"),
+                    Attribute.of("fillfactor", "int4"),
+                    Attribute.of("vacuum_truncate", "bool"),
+                    Attribute.of("relfrozenxid", "xid"),
+                    Attribute.of("relminmxid", "xid"));
+    static final TupleDescriptor ATTRIBUTE =
+            TupleDescriptor.of(
+                    Attribute.of("attrelid", "oid"),
+                    Attribute.of("attnum", "int2"),
+                    Attribute.of("attname", "text").stored(Attribute.PLAIN),
+                    Attribute.of("attlen", "int2"),
+                    Attribute.of("attalign", "char"),
+                    Attribute.of("attbyval", "bool"),
+                    Attribute.of("attstorage", "char"),
+                    Attribute.of("attcompression", "char"));
+
+    static final char PERMANENT = 'p';
+    static final char UNLOGGED = 'u';
+    static final char TABLE = 'r';
+    static final char TOAST = 't';
+
+    private CatalogRows() {}
+
+    /** A row of pgk_class. */
+    record ClassRow(
+            int oid,
+            String name,
+            int fileNumber,
+            char persistence,
+            char kind,
+            int toastOid,
+            int fillFactor,
+            boolean vacuumTruncate,
+            int frozenXid,
+            int minMulti) {
+        void put(RowValues to) {
+            to.clear();
+            to.setNumber(0, oid);
+            to.setText(1, name);
+            to.setNumber(2, fileNumber);
+            to.setNumber(3, persistence);
+            to.setNumber(4, kind);
+            to.setNumber(5, toastOid);
+            to.setNumber(6, fillFactor);
+            to.setNumber(7, vacuumTruncate ? 1 : 0);
+            to.setNumber(8, frozenXid);
+            to.setNumber(9, minMulti);
+        }
+
+        static ClassRow of(RowValues row) {
+            return new ClassRow(
+                    oidOf(row),
+                    row.text(1),
+                    (int) row.number(2),
+                    (char) row.number(3),
+                    (char) row.number(4),
+                    (int) row.number(5),
+                    (int) row.number(6),
+                    row.number(7) != 0,
+                    (int) row.number(8),
+                    (int) row.number(9));
+        }
+
+        /** Empty, in files of another number. */
+        ClassRow withFiles(int number, int newFrozenXid, int newMinMulti) {
+            return new ClassRow(
+                    oid,
+                    name,
+                    number,
+                    persistence,
+                    kind,
+                    toastOid,
+                    fillFactor,
+                    vacuumTruncate,
+                    newFrozenXid,
+                    newMinMulti);
+        }
+
+        boolean isLogged() {
+            return persistence == PERMANENT;
+        }
+    }
+
+    /** Of either table: the first column. */
+    static int oidOf(RowValues row) {
+        return (int) row.number(0);
+    }
+
+    static void putAttribute(int oid, int number, Attribute attribute, RowValues to) {
+        to.clear();
+        to.setNumber(0, oid);
+        to.setNumber(1, number);
+        to.setText(2, attribute.name());
+        to.setNumber(3, attribute.length());
+        to.setNumber(4, attribute.alignment());
+        to.setNumber(5, attribute.byValue() ? 1 : 0);
+        to.setNumber(6, attribute.storage());
+        to.setNumber(7, attribute.compression());
+    }
+
+    static int attributeNumber(RowValues row) {
+        return (int) row.number(1);
+    }
+
+    static Attribute attribute(RowValues row) {
+        return new Attribute(
+                row.text(2),
+                (int) row.number(3),
+                (char) row.number(4),
+                row.number(5) != 0,
+                (char) row.number(6),
+                (char) row.number(7));
+    }
+
+    static void checkName(String what, String name) {
+        int length = name.getBytes(StandardCharsets.UTF_8).length;
+        if (length == 0 || length > MAX_NAME_BYTES) {
+            throw new RefusedException(
+                    "a "
+                            + what
+                            + "'s name has from 1 to "
+                            + MAX_NAME_BYTES
+                            + " bytes: name="
+                            + name);
+        }
+    }
+
+    /** Columns by their numbers. */
+    static TupleDescriptor descriptor(List<Attribute> columns) {
+        return new TupleDescriptor(new ArrayList<>(columns));
+    }
+}

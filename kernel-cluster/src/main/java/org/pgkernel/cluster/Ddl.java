@@ -1,0 +1,193 @@
+package org.pgkernel.cluster;
+
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.RelFileLocator;
+import org.pgkernel.base.TransactionId;
+import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.cluster.CatalogRows.ClassRow;
+import org.pgkernel.heap.Attribute;
+import org.pgkernel.heap.HeapRelation;
+import org.pgkernel.heap.RowValues;
+import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.recovery.RmgrIds;
+import org.pgkernel.smgr.SmgrRelation;
+import org.pgkernel.wal.WalRecordBuilder;
+import org.pgkernel.xact.LockMode;
+
+/**
+ * Creates, drops and truncates tables within a backend's transaction: rows of the catalogue, which
+ * are as transactional as any, and files, which are removed when the transaction that made them
+ * rolls back, or that has given them up commits. (PostgreSQL: heap_create_with_catalog,
+ * ExecuteTruncate, RemoveRelations, storage.c.)
+ */
+final class Ddl {
+    private static final int SMGR_CREATE = 0x10;
+    private static final int FORK_OFFSET = 12;
+
+    private final Backend backend;
+    private final OwnCatalog catalog;
+    private final WalRecordBuilder record = new WalRecordBuilder();
+    private final UnsafeBuffer body = new UnsafeBuffer(new byte[16]);
+    private final RowValues classRow = new RowValues(CatalogRows.CLASS);
+    private final RowValues attributeRow = new RowValues(CatalogRows.ATTRIBUTE);
+
+    Ddl(Backend backend, OwnCatalog catalog) {
+        this.backend = backend;
+        this.catalog = catalog;
+    }
+
+    /** Others have to look again at what changed. */
+    void beforeCommit() {
+        backend.tables().invalidate(catalog.known());
+    }
+
+    /** The catalogue's tables are tables, too; they are entered when it is used first. */
+    void describeCatalog() {
+        if (catalog.hasOid(backend, OwnCatalog.CLASS)) {
+            return;
+        }
+        for (HeapRelation relation : List.of(catalog.classes(), catalog.attributes())) {
+            boolean isClass = relation == catalog.classes();
+            insert(
+                    new ClassRow(
+                            relation.oid(),
+                            isClass ? "pgk_class" : "pgk_attribute",
+                            relation.storage().relNumber(),
+                            CatalogRows.PERMANENT,
+                            CatalogRows.TABLE,
+                            0,
+                            HeapRelation.DEFAULT_FILLFACTOR,
+                            true,
+                            backend.kernel().oldestUsableXid(),
+                            backend.kernel().transactions.multiXacts().nextMulti()));
+        }
+    }
+
+    Table create(String name, TupleDescriptor columns, TableOptions options) {
+        CatalogRows.checkName("table", name);
+        for (int i = 0; i < columns.count(); i++) {
+            CatalogRows.checkName("column", columns.attribute(i).name());
+        }
+        // Two who create the same name: the second finds the first one's table.
+        backend.locks()
+                .lockRelation(
+                        backend.database(), OwnCatalog.NAMES, LockMode.SHARE_UPDATE_EXCLUSIVE);
+        if (catalog.find(backend, name) != 0) {
+            throw new RefusedException("there is a table of this name already: table=" + name);
+        }
+        int oid = newOid();
+        int toastOid = 0;
+        if (needsToast(columns)) {
+            toastOid = newOid();
+            ClassRow toast =
+                    newRow(
+                            toastOid,
+                            "pg_toast_" + Integer.toUnsignedString(oid),
+                            CatalogRows.TOAST,
+                            0,
+                            options.withFillFactor(HeapRelation.DEFAULT_FILLFACTOR));
+            insert(toast);
+        }
+        ClassRow row = newRow(oid, name, CatalogRows.TABLE, toastOid, options);
+        insert(row);
+        for (int i = 0; i < columns.count(); i++) {
+            CatalogRows.putAttribute(oid, i + 1, columns.attribute(i), attributeRow);
+            write(catalog.attributes(), attributeRow);
+        }
+        backend.session().nextCommand();
+        backend.transaction().tablesChanged();
+        Table table = new Table(backend, oid, name);
+        table.descriptor(columns);
+        table.lock(LockMode.ACCESS_EXCLUSIVE);
+        return table;
+    }
+
+    private int newOid() {
+        int oid;
+        do {
+            oid = backend.kernel().oids.next();
+        } while (catalog.hasOid(backend, oid));
+        return oid;
+    }
+
+    private ClassRow newRow(int oid, String name, char kind, int toastOid, TableOptions options) {
+        backend.tables().add(oid);
+        int number = createFiles(options.unlogged());
+        return new ClassRow(
+                oid,
+                name,
+                number,
+                options.unlogged() ? CatalogRows.UNLOGGED : CatalogRows.PERMANENT,
+                kind,
+                toastOid,
+                options.fillFactor(),
+                options.vacuumTruncate(),
+                backend.kernel().oldestUsableXid(),
+                backend.kernel().transactions.multiXacts().nextMulti());
+    }
+
+    private void insert(ClassRow row) {
+        row.put(classRow);
+        write(catalog.classes(), classRow);
+    }
+
+    private void write(HeapRelation relation, RowValues row) {
+        backend.locks().lockRelation(backend.database(), relation.oid(), LockMode.ROW_EXCLUSIVE);
+        backend.inserter().insert(relation, row);
+    }
+
+    /** (PostgreSQL: needs_toast_table; the columns' types know no shorter maximum here.) */
+    private static boolean needsToast(TupleDescriptor columns) {
+        for (int i = 0; i < columns.count(); i++) {
+            Attribute attribute = columns.attribute(i);
+            if (attribute.length() == Attribute.VARLENA && attribute.storage() != Attribute.PLAIN) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * New, empty files, which go if the transaction rolls back. The main fork of an unlogged table
+     * is not logged: what is, is its init fork, from which recovery makes the main fork anew; that
+     * fork must be on disk before the commit. (PostgreSQL: RelationCreateStorage,
+     * heapam_relation_set_new_filenode.)
+     *
+     * @return their number
+     */
+    private int createFiles(boolean isUnlogged) {
+        int number =
+                backend.kernel()
+                        .numbers
+                        .next(RelFileLocator.DEFAULT_TABLESPACE, backend.database());
+        SmgrRelation storage = catalog.storage(number);
+        storage.create(ForkNumber.MAIN, false);
+        if (!isUnlogged) {
+            logCreation(storage, ForkNumber.MAIN);
+        }
+        backend.session().dropAtAbort(storage.spcOid(), storage.dbOid(), number);
+        if (isUnlogged) {
+            backend.kernel().unlogged.add(number);
+            storage.create(ForkNumber.INIT, false);
+            logCreation(storage, ForkNumber.INIT);
+            storage.immediateSync(ForkNumber.INIT);
+        }
+        return number;
+    }
+
+    /** (PostgreSQL: log_smgrcreate.) */
+    private void logCreation(SmgrRelation storage, ForkNumber fork) {
+        body.putInt(0, storage.spcOid());
+        body.putInt(4, storage.dbOid());
+        body.putInt(8, storage.relNumber());
+        body.putInt(FORK_OFFSET, fork.ordinal());
+        backend.kernel()
+                .primary
+                .wal()
+                .insert(
+                        record.begin(RmgrIds.STORAGE, SMGR_CREATE, TransactionId.INVALID)
+                                .data(body, 0, FORK_OFFSET + 4));
+    }
+}

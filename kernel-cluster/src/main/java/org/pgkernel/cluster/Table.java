@@ -1,0 +1,216 @@
+package org.pgkernel.cluster;
+
+import java.nio.charset.StandardCharsets;
+import org.pgkernel.base.error.RefusedException;
+import org.pgkernel.heap.BulkInsert;
+import org.pgkernel.heap.HeapFetch;
+import org.pgkernel.heap.HeapRelation;
+import org.pgkernel.heap.RowValues;
+import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.xact.LockMode;
+
+/**
+ * A table as one backend uses it, in any number of transactions. Each call takes the lock it needs,
+ * which the transaction keeps, and is a statement of its own unless {@link Backend#statement} says
+ * otherwise. One thread.
+ *
+ * <p>Rows are named by where they are: see {@link org.pgkernel.heap.TupleId}.
+ */
+public final class Table {
+    private final Backend backend;
+    private final BackendTransaction transaction;
+    private final int oid;
+    private final String name;
+    private final HeapFetch fetch;
+
+    /** What is held, and what is known, is of this epoch of the backend's transaction. */
+    private long epoch = -1;
+
+    private int heldModes;
+    private TableEntry entry;
+    private TupleDescriptor descriptor;
+
+    Table(Backend backend, int oid, String name) {
+        this.backend = backend;
+        this.oid = oid;
+        this.name = name;
+        transaction = backend.transaction();
+        fetch = new HeapFetch(backend.heap());
+    }
+
+    public String name() {
+        return name;
+    }
+
+    /** Its number in the catalogue; not that of its files. */
+    public int oid() {
+        return oid;
+    }
+
+    /** Its columns. */
+    public TupleDescriptor descriptor() {
+        return descriptor;
+    }
+
+    /** A row to fill. */
+    public RowValues newRow() {
+        return new RowValues(descriptor);
+    }
+
+    void descriptor(TupleDescriptor columns) {
+        descriptor = columns;
+    }
+
+    /**
+     * Takes the lock if the transaction does not hold it, and looks the table up under it.
+     *
+     * @throws RefusedException when there is no such table any more
+     */
+    TableEntry lock(LockMode mode) {
+        if (epoch != transaction.epoch()) {
+            epoch = transaction.epoch();
+            heldModes = 0;
+            entry = null;
+        }
+        int bit = 1 << mode.ordinal();
+        if ((heldModes & bit) == 0) {
+            backend.locks().lockRelation(backend.database(), oid, mode);
+            heldModes |= bit;
+        }
+        if (entry == null) {
+            entry = backend.catalog().read(backend, oid);
+            if (entry == null) {
+                throw new RefusedException("the table does not exist any more: table=" + name);
+            }
+        }
+        return entry;
+    }
+
+    /** Locked for reading; called within a statement, before its snapshot is taken. */
+    HeapRelation forReading() {
+        return lock(LockMode.ACCESS_SHARE).heap();
+    }
+
+    HeapRelation forWriting() {
+        return lock(LockMode.ROW_EXCLUSIVE).heap();
+    }
+
+    /**
+     * Inserts a row.
+     *
+     * @return where it is
+     */
+    public long insert(RowValues row) {
+        transaction.enter();
+        try {
+            HeapRelation heap = forWriting();
+            long tid = backend.inserter().insert(heap, row);
+            transaction.leave();
+            return tid;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * Reads the row at the place if the statement's snapshot sees it; the row has its own copy.
+     *
+     * @return false also when there is none
+     */
+    public boolean fetch(long tid, RowValues into) {
+        transaction.enter();
+        try {
+            HeapRelation heap = forReading();
+            boolean found = fetch.fetch(heap, tid, transaction.snapshot());
+            read(found, into);
+            transaction.leave();
+            return found;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        } finally {
+            fetch.close();
+        }
+    }
+
+    /**
+     * The same for the version that the snapshot sees of a row that was at the place first and was
+     * only updated within its page since (HOT), as an index would find it.
+     *
+     * @return the place of that version, {@link org.pgkernel.heap.TupleId#INVALID} for none
+     */
+    public long fetchLatest(long rootTid, RowValues into) {
+        transaction.enter();
+        try {
+            HeapRelation heap = forReading();
+            boolean found = fetch.fetchHot(heap, rootTid, transaction.snapshot());
+            read(found, into);
+            long tid = found ? fetch.tuple().tid() : org.pgkernel.heap.TupleId.INVALID;
+            transaction.leave();
+            return tid;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        } finally {
+            fetch.close();
+        }
+    }
+
+    private void read(boolean found, RowValues into) {
+        into.clear();
+        if (found) {
+            fetch.tuple().read(into);
+            into.keep();
+        }
+    }
+
+    /**
+     * Inserts rows, as many to a page as fit with one record.
+     *
+     * @param tids gets where they are; or null
+     */
+    public void multiInsert(RowValues[] rows, int count, long[] tids) {
+        transaction.enter();
+        try (BulkInsert bulk = new BulkInsert(backend.heap())) {
+            backend.inserter().multiInsert(forWriting(), rows, count, tids, bulk);
+            transaction.leave();
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * A copy of a value of a row that was read from this table, decompressed, fetched from the
+     * TOAST table if it is there: of bytes without header. In the transaction that read the row.
+     */
+    public byte[] value(RowValues row, int column) {
+        transaction.enter();
+        try {
+            byte[] value = backend.heap().toast().value(forReading(), row, column);
+            transaction.leave();
+            return value;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /** The same of a text. */
+    public String text(RowValues row, int column) {
+        return new String(value(row, column), StandardCharsets.UTF_8);
+    }
+
+    /** Reads all rows that the statement's snapshot sees. Close it. */
+    public TableScan scan() {
+        transaction.enter();
+        try {
+            TableScan scan = new TableScan(backend, forReading());
+            transaction.leave();
+            return scan;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}
