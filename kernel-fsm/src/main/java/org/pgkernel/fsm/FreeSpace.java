@@ -36,6 +36,12 @@ public interface FreeSpace {
     void record(PageBuffers buffers, SmgrRelation relation, int heapBlock, int freeBytes);
 
     /**
+     * The room that was noted of a page, bytes, rounded down to its category; 0 when nothing was.
+     * (PostgreSQL: GetRecordedFreeSpace.)
+     */
+    int recordedFree(PageBuffers buffers, SmgrRelation relation, int heapBlock);
+
+    /**
      * What was noted of heap blocks {@code start} to {@code end - 1} can be found from here on.
      *
      * @param end exclusive; {@link BlockNumber#INVALID} for the rest of the relation. (PostgreSQL:

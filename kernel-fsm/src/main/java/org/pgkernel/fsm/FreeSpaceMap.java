@@ -276,10 +276,12 @@ public final class FreeSpaceMap implements FreeSpace {
         return found;
     }
 
-    /**
-     * The recorded category of a heap block, 0 when the map does not reach it. (PostgreSQL:
-     * GetRecordedFreeSpace, which answers in bytes.)
-     */
+    @Override
+    public int recordedFree(PageBuffers buffers, SmgrRelation relation, int heapBlock) {
+        return freeBytes(recordedCategory(buffers, relation, heapBlock));
+    }
+
+    /** The recorded category of a heap block, 0 when the map does not reach it. */
     public int recordedCategory(PageBuffers buffers, SmgrRelation relation, int heapBlock) {
         int buffer =
                 read(

@@ -139,9 +139,10 @@ public final class VisibilityMap {
      * @param wal null for a relation that is not logged
      * @param cutoffXid newest xid that a standby's snapshot must see as ended, {@code
      *     TransactionId.INVALID} for none
-     * @param bits ALL_VISIBLE, or both. (PostgreSQL: visibilitymap_set.)
+     * @param bits ALL_VISIBLE, or both
+     * @return the record's end, 0 when nothing was logged. (PostgreSQL: visibilitymap_set.)
      */
-    public void set(
+    public long set(
             PageBuffers buffers,
             RecordInsert wal,
             SmgrRelation relation,
@@ -159,12 +160,13 @@ public final class VisibilityMap {
         pool.wrap(mapBuffer, page);
         int at = byteOffset(heapBlock);
         int shift = bitOffset(heapBlock);
+        long lsn = 0;
         if ((page.getByte(at) >>> shift & VALID_BITS) != bits) {
             try {
                 page.putByte(at, (byte) (page.getByte(at) | bits << shift));
                 buffers.markDirty(mapBuffer);
                 if (wal != null) {
-                    log(pool, wal, relation, heapBlock, cutoffXid, bits);
+                    lsn = log(pool, wal, relation, heapBlock, cutoffXid, bits);
                 }
             } catch (RuntimeException | Error e) {
                 if (wal != null) {
@@ -174,9 +176,10 @@ public final class VisibilityMap {
             }
         }
         buffers.unlock(mapBuffer);
+        return lsn;
     }
 
-    private void log(
+    private long log(
             BufferPool pool,
             RecordInsert wal,
             SmgrRelation relation,
@@ -199,6 +202,7 @@ public final class VisibilityMap {
             Page.setLsn(heapPage, lsn);
         }
         Page.setLsn(page, lsn);
+        return lsn;
     }
 
     /**

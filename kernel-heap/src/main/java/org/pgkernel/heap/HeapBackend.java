@@ -35,6 +35,7 @@ public final class HeapBackend {
     final RecordInsert record;
     final TransactionManager transactions;
     final TransactionSession session;
+    final int database;
     final FreeSpace freeSpace;
     final VisibilityMap visibilityMap = new VisibilityMap();
 
@@ -75,6 +76,7 @@ public final class HeapBackend {
         transactions = environment.transactions();
         this.buffers = buffers;
         this.session = session;
+        this.database = database;
         this.freeSpace = freeSpace;
         record = new RecordInsert(wal, environment.compression());
         status = new SessionStatus(transactions, session, wal);

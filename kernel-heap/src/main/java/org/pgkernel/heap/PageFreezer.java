@@ -122,6 +122,74 @@ public final class PageFreezer {
         return count > 0;
     }
 
+    /**
+     * Looks whether {@link #plan} would change a tuple, where the page cannot be pruned now; makes
+     * {@link #oldestXid} and {@link #oldestMulti} as old as what the page holds as it is. A shared
+     * lock is enough. (PostgreSQL: heap_tuple_would_freeze.)
+     */
+    public boolean wouldFreeze(DirectBuffer page, Limits limits, int oldestXid, int oldestMulti) {
+        this.limits = limits;
+        this.oldestXid = oldestXid;
+        this.oldestMulti = oldestMulti;
+        boolean would = false;
+        PageItems.checkPointers(page, false);
+        for (int offnum = 1; offnum <= Page.maxOffsetNumber(page); offnum++) {
+            if (Page.lpIsNormal(Page.itemId(page, offnum))) {
+                int at = HeapPage.tupleAt(page, offnum);
+                infomask = HeapTupleHeader.infomask(page, at);
+                boolean xminOld =
+                        !TupleVisibility.isXminFrozen(infomask)
+                                && isOld(HeapTupleHeader.xmin(page, at));
+                would |= xmaxWouldFreeze(HeapTupleHeader.xmax(page, at)) || xminOld;
+            }
+        }
+        return would;
+    }
+
+    /** Counts among the oldest, too. */
+    private boolean isOld(int xid) {
+        if (!TransactionId.isNormal(xid)) {
+            return false;
+        }
+        oldestXid = older(oldestXid, xid);
+        return TransactionId.precedes(xid, limits.cutoffXid());
+    }
+
+    private boolean xmaxWouldFreeze(int xmax) {
+        if ((infomask & HEAP_XMAX_IS_MULTI) == 0) {
+            return isOld(xmax);
+        }
+        if (xmax == 0) {
+            return false;
+        }
+        oldestMulti = multiPrecedes(xmax, oldestMulti) ? xmax : oldestMulti;
+        if (HeapTupleHeader.isLockedOnly(infomask) && (infomask & HEAP_LOCK_MASK) == 0) {
+            return true; // came through pg_upgrade
+        }
+        boolean would = multiPrecedes(xmax, limits.cutoffMulti());
+        multis.members(xmax, members);
+        for (int i = 0; i < members.count(); i++) {
+            would |= isOld(members.xid(i));
+        }
+        return would;
+    }
+
+    /**
+     * True if an id of the tuple may have to be frozen some day. (PostgreSQL:
+     * heap_tuple_needs_eventual_freeze.)
+     */
+    static boolean needsFreezeSomeDay(DirectBuffer page, int at) {
+        int infomask = HeapTupleHeader.infomask(page, at);
+        int xmax = HeapTupleHeader.xmax(page, at);
+        if (!TupleVisibility.isXminFrozen(infomask)
+                && TransactionId.isNormal(HeapTupleHeader.xmin(page, at))) {
+            return true;
+        }
+        return (infomask & HEAP_XMAX_IS_MULTI) != 0
+                ? TransactionId.isValid(xmax)
+                : TransactionId.isNormal(xmax);
+    }
+
     private Verdict judge(DirectBuffer page, int at) {
         infomask = HeapTupleHeader.infomask(page, at);
         infomask2 = HeapTupleHeader.infomask2(page, at);

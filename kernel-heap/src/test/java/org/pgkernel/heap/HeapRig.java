@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import org.agrona.BufferUtil;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.ForkNumber;
@@ -256,7 +257,7 @@ final class HeapRig implements AutoCloseable {
         long last = 0;
         try (WalReader reader = reader(disk)) {
             reader.begin(redoLsn);
-            end = replay(reader, modules, context, Long.MAX_VALUE);
+            end = replay(reader, modules, context, at -> {});
             last = reader.lastRecord();
             if (end == redoLsn && redoLsn != START) {
                 throw new AssertionError("nothing behind the redo point: " + reader.end());
@@ -278,20 +279,22 @@ final class HeapRig implements AutoCloseable {
      * @return where the last record ended
      */
     private static long replay(
-            WalReader reader, List<RecoveryModule> modules, RedoContext context, long upTo) {
+            WalReader reader,
+            List<RecoveryModule> modules,
+            RedoContext context,
+            LongConsumer afterEach) {
         ResourceManager[] managers = new ResourceManager[RmgrIds.COUNT];
         for (RecoveryModule module : modules) {
             for (ResourceManager manager : module.resourceManagers()) {
                 managers[manager.id()] = manager;
             }
         }
-        for (WalRecord record = reader.next();
-                record != null && record.lsn() < upTo;
-                record = reader.next()) {
+        for (WalRecord record = reader.next(); record != null; record = reader.next()) {
             if (record.xid() != 0) {
                 context.counters().advancePastXid(record.xid());
             }
             managers[record.rmid()].redo(record, context);
+            afterEach.accept(record.endLsn());
         }
         return reader.endOfLastRecord();
     }
@@ -533,6 +536,33 @@ final class HeapRig implements AutoCloseable {
      * there.
      */
     void checkRedo(HeapRelation... tables) {
+        replayBeside(
+                (at, replayed) -> {},
+                (at, replayed) -> {
+                    if (at != wal.insertLsn()) {
+                        throw new AssertionError("redo ended at " + at);
+                    }
+                    for (HeapRelation table : tables) {
+                        SmgrRelation storage = table.storage();
+                        SmgrRelation other =
+                                replayed.smgr()
+                                        .open(
+                                                storage.spcOid(),
+                                                storage.dbOid(),
+                                                storage.relNumber());
+                        compare(storage, replayed, other, ForkNumber.MAIN);
+                        compare(storage, replayed, other, ForkNumber.VISIBILITY_MAP);
+                    }
+                });
+    }
+
+    /** What a replay has made so far. */
+    interface Replay {
+        void at(long endOfLastRecord, BufferPool pool);
+    }
+
+    /** Replays all WAL from the beginning on an empty disk, which is shown after each record. */
+    void replayBeside(Replay afterEach, Replay atEnd) {
         wal.flush(wal.insertLsn());
         SimulatedDisk other = freshDisk(1);
         copyWal(other);
@@ -565,17 +595,13 @@ final class HeapRig implements AutoCloseable {
             otherModules.forEach(module -> module.beforeRedo(otherContext));
             try (WalReader reader = reader(other)) {
                 reader.begin(START);
-                long end = replay(reader, otherModules, otherContext, Long.MAX_VALUE);
-                if (end != wal.insertLsn()) {
-                    throw new AssertionError("redo ended at " + end + ": " + reader.end());
-                }
-            }
-            for (HeapRelation table : tables) {
-                SmgrRelation storage = table.storage();
-                SmgrRelation replayed =
-                        otherSmgr.open(storage.spcOid(), storage.dbOid(), storage.relNumber());
-                compare(storage, otherPool, replayed, ForkNumber.MAIN);
-                compare(storage, otherPool, replayed, ForkNumber.VISIBILITY_MAP);
+                long end =
+                        replay(
+                                reader,
+                                otherModules,
+                                otherContext,
+                                at -> afterEach.at(at, otherPool));
+                atEnd.at(end, otherPool);
             }
         }
         otherSmgr.close();
