@@ -172,6 +172,11 @@ class TargetPageTest {
         public void record(PageBuffers buffers, SmgrRelation relation, int block, int free) {}
 
         @Override
+        public int recordedFree(PageBuffers buffers, SmgrRelation relation, int block) {
+            return 0;
+        }
+
+        @Override
         public void vacuumRange(PageBuffers buffers, SmgrRelation relation, int from, int end) {}
     }
 
