@@ -44,7 +44,15 @@ final class WalFlush implements WalRing.Room, AutoCloseable {
     private final UnsafeBuffer scratch = new UnsafeBuffer(scratchMemory);
 
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition progress = lock.newCondition();
+
+    /** For who needs the log written up to some point: signalled by each piece. */
+    private final Condition wrote = lock.newCondition();
+
+    /**
+     * For who needs it durable: signalled when a leader resigns, not by pieces, or all would wake
+     * in vain.
+     */
+    private final Condition synced = lock.newCondition();
 
     /** Somebody leads. Guarded by the lock. */
     private boolean led;
@@ -160,7 +168,8 @@ final class WalFlush implements WalRing.Room, AutoCloseable {
             if (stopped == null) {
                 stopped = why;
             }
-            progress.signalAll();
+            wrote.signalAll();
+            synced.signalAll();
         } finally {
             lock.unlock();
         }
@@ -179,7 +188,7 @@ final class WalFlush implements WalRing.Room, AutoCloseable {
         lock.lock();
         try {
             while (led && stopped == null && (durable ? flushed : written) < lsn) {
-                progress.awaitUninterruptibly();
+                (durable ? synced : wrote).awaitUninterruptibly();
             }
             throwIfStopped();
             if ((durable ? flushed : written) >= lsn) {
@@ -210,7 +219,8 @@ final class WalFlush implements WalRing.Room, AutoCloseable {
         lock.lock();
         try {
             led = false;
-            progress.signalAll();
+            wrote.signalAll();
+            synced.signalAll();
         } finally {
             lock.unlock();
         }
@@ -258,7 +268,7 @@ final class WalFlush implements WalRing.Room, AutoCloseable {
     private void tell() {
         lock.lock();
         try {
-            progress.signalAll();
+            wrote.signalAll();
         } finally {
             lock.unlock();
         }
