@@ -10,33 +10,33 @@ public final class SessionTruncationLock implements TruncationLock {
     private final SessionLocks locks;
     private final LockParking parking;
     private final int database;
-    private final HeapRelation relation;
+    private final int oid;
 
     /**
      * @param locks of the session that vacuums
      * @param parking the lock table's
+     * @param oid of the relation that its users lock
      */
-    public SessionTruncationLock(
-            SessionLocks locks, LockParking parking, int database, HeapRelation relation) {
+    public SessionTruncationLock(SessionLocks locks, LockParking parking, int database, int oid) {
         this.locks = locks;
         this.parking = parking;
         this.database = database;
-        this.relation = relation;
+        this.oid = oid;
     }
 
     @Override
     public boolean tryLock() {
-        return locks.tryLockRelation(database, relation.oid(), LockMode.ACCESS_EXCLUSIVE);
+        return locks.tryLockRelation(database, oid, LockMode.ACCESS_EXCLUSIVE);
     }
 
     @Override
     public void unlock() {
-        locks.unlockRelation(database, relation.oid(), LockMode.ACCESS_EXCLUSIVE);
+        locks.unlockRelation(database, oid, LockMode.ACCESS_EXCLUSIVE);
     }
 
     @Override
     public boolean hasWaiters() {
-        return locks.hasWaiters(database, relation.oid(), LockMode.ACCESS_EXCLUSIVE);
+        return locks.hasWaiters(database, oid, LockMode.ACCESS_EXCLUSIVE);
     }
 
     @Override
@@ -51,7 +51,10 @@ public final class SessionTruncationLock implements TruncationLock {
         for (long left = nanos; left > 0; left = nanos - (parking.nanoTime() - began)) {
             if (Thread.currentThread().isInterrupted()) {
                 throw new LockNotAvailableException(
-                        "interrupted while waiting to cut off empty pages rel=" + relation);
+                        "interrupted while waiting to cut off empty pages of relation "
+                                + Integer.toUnsignedString(oid)
+                                + " of database "
+                                + Integer.toUnsignedString(database));
             }
             parking.park(this, left);
         }

@@ -304,7 +304,8 @@ final class HeapVacuumTest {
         long tid = one.rows().firstKey();
         for (int i = 0; i < 5; i++) {
             one.session.begin();
-            tid = one.edits.update(v.table, tid, HeapRig.row(v.table, i, "version " + i));
+            one.session.update(v.table, tid, i, "version " + i);
+            tid = one.session.updater.newTid();
             one.session.commit();
         }
         VacuumResult result = one.vacuum();
@@ -348,7 +349,7 @@ final class HeapVacuumTest {
         one.session.insert(unlogged, 2, TEXT);
         one.session.commit();
         one.session.begin();
-        one.edits.delete(unlogged, tid);
+        one.session.delete(unlogged, tid);
         one.session.commit();
         long before = v.rig.wal.insertLsn();
         one.session.session.begin();

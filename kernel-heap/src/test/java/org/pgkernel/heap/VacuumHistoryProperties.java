@@ -10,14 +10,12 @@ import java.util.TreeMap;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
-import org.agrona.concurrent.UnsafeBuffer;
-import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.testkit.SimulatedDisk;
 import org.pgkernel.xact.FreezeSettings;
 
 /**
- * Random histories of inserts, deletes, HOT updates, savepoints, commits, rollbacks and vacuums:
+ * Random histories of inserts, deletes, updates, row locks, commits, rollbacks and vacuums:
  * whatever vacuum does, nobody sees other rows than before.
  */
 final class VacuumHistoryProperties {
@@ -30,7 +28,7 @@ final class VacuumHistoryProperties {
 
     /**
      * What each session's snapshot saw when it was taken, null without one. Its own later work is
-     * of the same command, so it is not seen.
+     * of the same command until the next snapshot, so it is not seen.
      */
     private final List<TreeMap<Long, String>> seen = new ArrayList<>();
 
@@ -84,7 +82,8 @@ final class VacuumHistoryProperties {
         switch (random.nextInt(20)) {
             case 0, 1, 2, 3, 4, 5 -> insert(at);
             case 6, 7, 8 -> delete(at);
-            case 9, 10, 11, 12 -> update(at);
+            case 9, 10, 11 -> update(at);
+            case 12 -> lock(at);
             case 13, 14 -> end(at, true);
             case 15 -> end(at, false);
             case 16 -> look(at);
@@ -125,51 +124,48 @@ final class VacuumHistoryProperties {
             String text = "r".repeat(random.nextInt(1200));
             worker.session.insert(v.table, nextId++, text);
         }
+        wrote(at);
     }
 
-    /** A row that all agree on and nobody has touched. */
     private long anyRow(int at) {
-        TreeMap<Long, String> rows = freeRows(at);
-        return rows.isEmpty() ? 0 : new ArrayList<>(rows.keySet()).get(random.nextInt(rows.size()));
-    }
-
-    private TreeMap<Long, String> freeRows(int at) {
-        VacuumRig.Worker worker = workers.get(at);
-        TreeMap<Long, String> rows = worker.session.rows(v.table, worker.session.mvcc);
-        rows.keySet().removeIf(tid -> !isUntouched(tid));
-        return rows;
-    }
-
-    private boolean isUntouched(long tid) {
-        UnsafeBuffer page = v.rig.page(v.table.storage(), ForkNumber.MAIN, TupleId.block(tid));
-        int tuple = HeapPage.tupleAt(page, TupleId.offset(tid));
-        int xmin = HeapTupleHeader.xmin(page, tuple);
-        int xmax = HeapTupleHeader.xmax(page, tuple);
-        boolean committed =
-                TupleVisibility.isXminFrozen(HeapTupleHeader.infomask(page, tuple))
-                        || !v.rig.transactions.isInProgress(xmin);
-        boolean free =
-                !TransactionId.isValid(xmax)
-                        || !v.rig.transactions.isInProgress(xmax)
-                                && !v.rig.transactions.didCommit(xmax);
-        return committed && free;
+        List<Long> rows = List.copyOf(seen.get(at).keySet());
+        return rows.isEmpty() ? 0 : rows.get(random.nextInt(rows.size()));
     }
 
     private void delete(int at) {
         for (int i = random.nextInt(6); i >= 0; i--) {
             long tid = anyRow(at);
             if (tid != 0) {
-                workers.get(at).edits.delete(v.table, tid);
+                workers.get(at).session.delete(v.table, tid);
             }
         }
+        wrote(at);
     }
 
     private void update(int at) {
         long tid = anyRow(at);
         if (tid != 0) {
+            String text = "u".repeat(random.nextInt(random.nextInt(4) == 0 ? 1500 : 300));
+            workers.get(at).session.update(v.table, tid, nextId++, text);
+        }
+        wrote(at);
+    }
+
+    private void lock(int at) {
+        long tid = anyRow(at);
+        if (tid != 0) {
+            RowLock[] strengths = RowLock.values();
+            workers.get(at).session.lock(v.table, tid, strengths[random.nextInt(strengths.length)]);
+        }
+        wrote(at);
+    }
+
+    /** Takes another snapshot, half of the time: its own work is seen, and what others did. */
+    private void wrote(int at) {
+        if (random.nextBoolean()) {
             VacuumRig.Worker worker = workers.get(at);
-            worker.edits.update(
-                    v.table, tid, HeapRig.row(v.table, nextId++, "u".repeat(random.nextInt(300))));
+            worker.session.nextCommand();
+            seen.set(at, worker.session.rows(v.table, worker.session.mvcc));
         }
     }
 

@@ -95,7 +95,6 @@ final class VacuumRig implements AutoCloseable {
     /** One session with its edits and vacuum. */
     final class Worker {
         final HeapRig.Session session = rig.session();
-        final PlainEdits edits = new PlainEdits(session.backend);
         final HeapVacuum vacuum =
                 new HeapVacuum(
                         session.backend,
@@ -142,7 +141,11 @@ final class VacuumRig implements AutoCloseable {
 
         void delete(List<Long> tids) {
             session.begin();
-            tids.forEach(tid -> edits.delete(table, tid));
+            for (long tid : tids) {
+                if (session.delete(table, tid) != TupleOutcome.OK) {
+                    throw new AssertionError(TupleId.format(tid));
+                }
+            }
             session.commit();
         }
 
