@@ -233,9 +233,16 @@ public final class WalInserter implements AutoCloseable {
         return stop("a change of pages could not be logged", cause);
     }
 
-    /** The same, saying what change, of which page. */
+    /** The same, saying what change, of which page. An Error is thrown on as it is. */
     public KernelStoppedException stop(String what, Throwable cause) {
-        return cause instanceof KernelStoppedException stopped ? stopped : flush.stop(what, cause);
+        if (cause instanceof KernelStoppedException stopped) {
+            return stopped;
+        }
+        KernelStoppedException stopped = flush.stop(what, cause);
+        if (cause instanceof Error error) {
+            throw error;
+        }
+        return stopped;
     }
 
     private KernelStoppedException stopInserting(RuntimeException e) {
