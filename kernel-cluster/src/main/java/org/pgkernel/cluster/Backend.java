@@ -27,6 +27,7 @@ public final class Backend implements AutoCloseable {
     private final TransactionSession session;
     private final HeapBackend heap;
     private final HeapInserter inserter;
+    private final RowChanges changes;
     private final BackendTransaction transaction;
     private final Statement statement;
     private final TableCatalog catalog;
@@ -43,6 +44,7 @@ public final class Backend implements AutoCloseable {
         buffers = kernel.pool.backend(name);
         heap = new HeapBackend(kernel.heap, buffers, session, database, new FreeSpaceMap());
         inserter = new HeapInserter(heap);
+        changes = new RowChanges(this);
         transaction = new BackendTransaction(kernel.stop, heap);
         statement = new Statement(transaction);
         ddl = catalog instanceof OwnCatalog own ? new Ddl(this, own) : null;
@@ -210,6 +212,10 @@ public final class Backend implements AutoCloseable {
 
     HeapInserter inserter() {
         return inserter;
+    }
+
+    RowChanges changes() {
+        return changes;
     }
 
     BackendTransaction transaction() {

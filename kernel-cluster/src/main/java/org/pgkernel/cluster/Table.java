@@ -5,8 +5,12 @@ import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.heap.BulkInsert;
 import org.pgkernel.heap.HeapFetch;
 import org.pgkernel.heap.HeapRelation;
+import org.pgkernel.heap.HeapSnapshot;
+import org.pgkernel.heap.LockWait;
+import org.pgkernel.heap.RowLock;
 import org.pgkernel.heap.RowValues;
 import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.heap.TupleOutcome;
 import org.pgkernel.xact.LockMode;
 
 /**
@@ -175,6 +179,96 @@ public final class Table {
         } catch (RuntimeException | Error e) {
             throw transaction.failed(e);
         }
+    }
+
+    /**
+     * Replaces a version of a row. Waits for who has locked or changed it.
+     *
+     * @param tid where the version is that a statement of this transaction saw
+     * @param row the new version; may refer to values of the old one
+     * @return OK: {@link #newTid} tells where the new version is; UPDATED or DELETED: another
+     *     transaction was first, see {@link #lockLatest}; SELF_MODIFIED: this statement, or a later
+     *     one of the transaction, has changed the version
+     * @throws RefusedException when there is no version there that the transaction may see
+     * @throws org.pgkernel.base.error.SerializationException when another transaction was first, at
+     *     REPEATABLE READ
+     * @throws org.pgkernel.base.error.DeadlockException when waiting would not end
+     */
+    public TupleOutcome update(long tid, RowValues row) {
+        transaction.enter();
+        try {
+            TupleOutcome outcome = backend.changes().update(this, tid, row);
+            transaction.leave();
+            return outcome;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * Deletes a version of a row; otherwise as {@link #update}.
+     *
+     * @return OK, UPDATED, DELETED or SELF_MODIFIED
+     */
+    public TupleOutcome delete(long tid) {
+        transaction.enter();
+        try {
+            TupleOutcome outcome = backend.changes().delete(this, tid);
+            transaction.leave();
+            return outcome;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * Locks a version of a row until the transaction ends, as {@link #update} finds it.
+     *
+     * @return OK, UPDATED, DELETED or SELF_MODIFIED; with SKIP_LOCKED also WOULD_BLOCK
+     * @throws org.pgkernel.base.error.LockNotAvailableException with NOWAIT when somebody has it
+     */
+    public TupleOutcome lock(long tid, RowLock lock, LockWait wait) {
+        transaction.enter();
+        try {
+            TupleOutcome outcome = backend.changes().lock(this, tid, lock, wait);
+            transaction.leave();
+            return outcome;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * Locks the newest version of the row that the version at the place became, and reads it: what
+     * a statement at READ COMMITTED looks at again before it changes a row that another transaction
+     * has changed. (PostgreSQL: EvalPlanQual, TUPLE_LOCK_FLAG_FIND_LAST_VERSION.)
+     *
+     * @return OK: {@link #newTid} tells where it is; DELETED; SELF_MODIFIED; with SKIP_LOCKED also
+     *     WOULD_BLOCK
+     */
+    public TupleOutcome lockLatest(long tid, RowLock lock, LockWait wait, RowValues into) {
+        transaction.enter();
+        try {
+            TupleOutcome outcome = backend.changes().lockLatest(this, tid, lock, wait);
+            if (outcome == TupleOutcome.OK) {
+                boolean there = fetch.fetch(forReading(), newTid(), HeapSnapshot.ANY);
+                read(there, into);
+            }
+            transaction.leave();
+            return outcome;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        } finally {
+            fetch.close();
+        }
+    }
+
+    /**
+     * Where the version is that the backend's last call of {@link #update} or {@link #lockLatest}
+     * made or found.
+     */
+    public long newTid() {
+        return backend.changes().newTid();
     }
 
     /**

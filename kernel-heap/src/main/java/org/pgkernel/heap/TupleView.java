@@ -29,6 +29,11 @@ public final class TupleView {
         return length;
     }
 
+    /** Who inserted it, as stored: also of a frozen one. */
+    public int xmin() {
+        return HeapTupleHeader.xmin(page, at);
+    }
+
     /** Reads the row; values that are not numbers stay in the page. */
     public void read(RowValues row) {
         HeapTuples.deform(page, at, length, row);

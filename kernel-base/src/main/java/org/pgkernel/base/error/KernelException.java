@@ -12,6 +12,7 @@ public abstract sealed class KernelException extends RuntimeException
                 NoFreeBufferException,
                 DeadlockException,
                 LockNotAvailableException,
+                SerializationException,
                 KernelStoppedException {
     protected KernelException(String message, Throwable cause) {
         super(message, cause);
