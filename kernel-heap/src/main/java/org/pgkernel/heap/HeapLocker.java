@@ -233,7 +233,10 @@ public final class HeapLocker {
      */
     private Step keyShare() {
         boolean updated = !isLockedOnly();
-        TupleOutcome newer = updated ? lockNewer() : TupleOutcome.OK;
+        TupleOutcome newer =
+                updated && followUpdates
+                        ? chain.lock(tuple.relation, tuple.tid, oldCtid, oldUpdater, lock, wait)
+                        : TupleOutcome.OK;
         tuple.lock();
         if (newer != TupleOutcome.OK) {
             return fail(newer);
@@ -244,23 +247,17 @@ public final class HeapLocker {
         return !isOnlyLocked && (keysUpdated || !updated) ? Step.START_OVER : Step.GO_ON;
     }
 
-    private TupleOutcome lockNewer() {
-        return followUpdates
-                ? chain.lock(tuple.relation, tuple.tid, oldCtid, oldUpdater, lock, wait)
-                : TupleOutcome.OK;
-    }
-
+    /**
+     * Newer versions are not followed here: either nothing comes of them, or the lock conflicts
+     * with who made them and the caller is told.
+     */
     private Step waitForHolders() {
         boolean ended =
                 (hasWeakerLock || tuple.queue(lock, wait))
                         && (isMulti() ? membersEnd() : tuple.waitForTransaction(oldXmax, wait));
-        TupleOutcome newer = ended && !isLockedOnly() ? lockNewer() : TupleOutcome.OK;
         tuple.lock();
         if (!ended) {
             return fail(TupleOutcome.WOULD_BLOCK);
-        }
-        if (newer != TupleOutcome.OK) {
-            return fail(newer);
         }
         if (tuple.xmaxChanged(oldXmax, oldInfomask)) {
             return Step.START_OVER;

@@ -66,10 +66,13 @@ final class RowWaiter {
                         ? lockers.look(xmax, infomask, lock).conflict()
                         : !backend.status.isCurrent(xmax)
                                 && !(isKeyShared && lock == RowLock.NO_KEY_UPDATE);
-        if (inTheWay) {
-            if (!wait) {
+        if (inTheWay && !wait) {
+            int remaining = isMulti ? tuple.tryWaitForMembers(lockers, lock.updateStatus) : -1;
+            if (remaining < 0) {
                 return TupleOutcome.BEING_MODIFIED;
             }
+            lockersAreGone = remaining == 0;
+        } else if (inTheWay) {
             tuple.unlock();
             if (isMulti) {
                 // The own transaction holds a lock: who is first in the queue may wait for it.

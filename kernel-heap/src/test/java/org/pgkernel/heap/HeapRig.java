@@ -21,6 +21,7 @@ import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.fsm.FreeSpace;
 import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.fsm.FsmRecovery;
+import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.recovery.CheckpointParticipant;
 import org.pgkernel.recovery.CoreRecoveryModuleProvider;
 import org.pgkernel.recovery.RecoveredCounters;
@@ -470,6 +471,55 @@ final class HeapRig implements AutoCloseable {
         pool.markDirty(buffer);
         pool.unlock(buffer);
         pool.release(buffer);
+    }
+
+    /**
+     * What a vacuum does to pages that need no second pass: prunes them, and sets their bits in the
+     * visibility map if all that is left is seen by everybody. No transaction may run.
+     */
+    void settle(HeapRelation table, int bits) {
+        Session session = sessions.getFirst();
+        session.session.begin();
+        HeapBackend backend = session.backend;
+        int map = -1;
+        for (int block = 0; block < table.storage().nblocks(ForkNumber.MAIN); block++) {
+            map = backend.visibilityMap.pin(session.buffers, table.storage(), block, map);
+            int buffer =
+                    session.buffers.read(table.storage(), ForkNumber.MAIN, block, ReadMode.NORMAL);
+            UnsafeBuffer page = new UnsafeBuffer(0L, 0);
+            pool.wrap(buffer, page);
+            session.buffers.lockForCleanup(buffer);
+            if (!Page.isNew(page)) {
+                backend.pruner.prune(table, buffer, backend.horizon);
+                if (isAllVisible(backend, buffer, page)) {
+                    Page.setAllVisible(page);
+                    session.buffers.markDirty(buffer);
+                    backend.visibilityMap.set(
+                            session.buffers, backend.record, table.storage(), buffer, map, 0, bits);
+                }
+            }
+            session.buffers.unlock(buffer);
+            session.buffers.release(buffer);
+        }
+        VisibilityMap.release(session.buffers, map);
+        session.rollback();
+    }
+
+    private static boolean isAllVisible(HeapBackend backend, int buffer, UnsafeBuffer page) {
+        for (int offset = 1; offset <= Page.maxOffsetNumber(page); offset++) {
+            int itemId = Page.itemId(page, offset);
+            if (Page.lpFlags(itemId) == Page.LP_DEAD
+                    || Page.lpIsNormal(itemId)
+                            && backend.visibility.vacuumStatus(
+                                            page,
+                                            Page.lpOffset(itemId),
+                                            backend.horizon,
+                                            backend.hints.on(buffer, true))
+                                    != TupleVisibility.VacuumStatus.LIVE) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Everything before is on disk and redo begins here. No transaction may run. */

@@ -9,7 +9,13 @@ import org.pgkernel.base.PageItems;
  * heapam.c; bufmask.c.)
  */
 final class PageMask {
-    private static final int HEAP_XACT_MASK = 0xFFF0;
+    /** Hints, and who uses a combo command id. PostgreSQL masks all that tells of transactions. */
+    private static final int HINTS =
+            HeapTupleHeader.HEAP_XMIN_COMMITTED
+                    | HeapTupleHeader.HEAP_XMIN_INVALID
+                    | HeapTupleHeader.HEAP_XMAX_COMMITTED
+                    | HeapTupleHeader.HEAP_XMAX_INVALID
+                    | HeapTupleHeader.HEAP_COMBOCID;
 
     private PageMask() {}
 
@@ -45,7 +51,7 @@ final class PageMask {
                             ? infomask
                                     & ~(HeapTupleHeader.HEAP_XMAX_INVALID
                                             | HeapTupleHeader.HEAP_XMAX_COMMITTED)
-                            : infomask & ~HEAP_XACT_MASK);
+                            : infomask & ~HINTS);
             page.putInt(at + HeapTupleHeader.T_CID, 0);
         }
         int length = Page.lpLength(itemId);
