@@ -41,7 +41,7 @@ public final class HeapBackend {
 
     final TransactionStatus status;
     final MultiXacts multis;
-    final ComboCommandIds combos = new ComboCommandIds();
+    final ComboCommandIds combos;
     final TupleVisibility visibility;
     final PageHints hints;
     final SessionHorizon horizon;
@@ -71,6 +71,16 @@ public final class HeapBackend {
             TransactionSession session,
             int database,
             FreeSpace freeSpace) {
+        this(environment, buffers, session, database, freeSpace, new ComboCommandIds());
+    }
+
+    HeapBackend(
+            HeapEnvironment environment,
+            BackendBuffers buffers,
+            TransactionSession session,
+            int database,
+            FreeSpace freeSpace,
+            ComboCommandIds combos) {
         pool = environment.pool();
         wal = environment.wal();
         transactions = environment.transactions();
@@ -78,6 +88,7 @@ public final class HeapBackend {
         this.session = session;
         this.database = database;
         this.freeSpace = freeSpace;
+        this.combos = combos;
         record = new RecordInsert(wal, environment.compression());
         status = new SessionStatus(transactions, session, wal);
         multis = new SessionMultiXacts(transactions, session);

@@ -42,6 +42,8 @@ import org.pgkernel.wal.WalInserter;
 import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 import org.pgkernel.wal.WalRecordBuilder;
+import org.pgkernel.xact.LockOptions;
+import org.pgkernel.xact.LockParking;
 import org.pgkernel.xact.TransactionManager;
 import org.pgkernel.xact.TransactionSession;
 import org.pgkernel.xact.WraparoundListener;
@@ -169,7 +171,8 @@ final class HeapRig implements AutoCloseable {
                         xactWal(wal),
                         new Silent(),
                         this::dropRelations,
-                        new AtomicLong(1)::getAndIncrement);
+                        new AtomicLong(1)::getAndIncrement,
+                        new LockOptions(20_000_000, LockParking.THREADS));
         environment =
                 new HeapEnvironment(
                         pool, wal, ImageCompression.OFF, transactions, this::nextObjectId);

@@ -371,6 +371,7 @@ public final class SessionLocks {
             }
             recycle(grant);
         }
+        assert level > 0 || givenUp == 0;
     }
 
     /** Transactions of the session have left the running table. */

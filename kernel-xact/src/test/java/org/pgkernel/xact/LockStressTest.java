@@ -124,7 +124,8 @@ class LockStressTest {
     void nobodyHoldsAgainstAnotherAndNobodySleepsForEver() throws Exception {
         long seed = System.nanoTime();
         System.out.println("LockStressTest seed " + seed);
-        try (ExecutorService pool = Executors.newFixedThreadPool(THREADS)) {
+        ExecutorService pool = Executors.newFixedThreadPool(THREADS);
+        try {
             List<Future<?>> runs = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
                 Worker worker = new Worker(seed, i);
@@ -133,6 +134,9 @@ class LockStressTest {
             for (Future<?> run : runs) {
                 run.get();
             }
+        } finally {
+            // Who waits for ever is interrupted.
+            pool.shutdownNow();
         }
         assertEquals(0, manager.locks().size());
         assertTrue(deadlocks.get() > 0, "the test is about deadlocks too");

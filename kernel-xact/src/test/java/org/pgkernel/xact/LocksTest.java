@@ -412,4 +412,63 @@ class LocksTest {
         assertThrows(KernelStoppedException.class, b::isDone);
         assertThrows(KernelStoppedException.class, c::isDone);
     }
+
+    /** Ends another transaction right after somebody was told that it runs. */
+    private static final class EndsWhenAsked extends RunningTransactions {
+        Runnable once = () -> {};
+
+        EndsWhenAsked() {
+            super(2, 2, 1000);
+        }
+
+        @Override
+        int isInProgress(int xid) {
+            int answer = super.isInProgress(xid);
+            Runnable now = once;
+            once = () -> {};
+            now.run();
+            return answer;
+        }
+    }
+
+    @Test
+    void whoIsToldThatATransactionRunsAndSleepsOnceItHasEndedIsNotLeftAsleep() {
+        LockParking nobodyWakes =
+                new LockParking() {
+                    @Override
+                    public long nanoTime() {
+                        return 0;
+                    }
+
+                    @Override
+                    public void park(Object lock, long nanos) {
+                        fail("XACT-18: sleeps, and the end has passed");
+                    }
+
+                    @Override
+                    public void unpark(Thread thread) {}
+                };
+        XactModule own = XactFixture.module(1000);
+        EndsWhenAsked table = new EndsWhenAsked();
+        TransactionManager manager =
+                new TransactionManager(
+                        own,
+                        XactFixture.options(2, 2),
+                        wal,
+                        XactFixture.SILENT,
+                        (locators, count) -> {},
+                        () -> 1,
+                        new LockOptions(1000, nobodyWakes),
+                        table,
+                        new XidGenerator(own, table, wal, XactFixture.SILENT, 200_000_000));
+        TransactionSession one = manager.openSession(DB);
+        TransactionSession two = manager.openSession(DB);
+        one.begin();
+        two.begin();
+        int xid = one.xid();
+        table.once = () -> one.commit(true);
+        two.locks().waitForTransaction(xid, DB, R, 0);
+        assertTrue(manager.didCommit(xid));
+        assertEquals(0, manager.locks().size());
+    }
 }
