@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.PageItems;
+import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.xact.FreezeSettings;
 
@@ -337,6 +338,26 @@ final class HeapVacuumTest {
         one.vacuum();
         assertEquals(50, v.check());
         v.checkEveryCut();
+    }
+
+    @Test
+    void aPageThatContradictsItselfEndsTheVacuumWithItsPlace() {
+        long root = one.fill(1, "first").getFirst();
+        for (int i = 0; i < 2; i++) {
+            one.session.begin();
+            one.session.update(v.table, root + i, i, "version");
+            one.session.commit();
+        }
+        // The root is gone: nothing leads to the dead version, which has a successor.
+        int buffer = v.rig.pool.read(v.table.storage(), ForkNumber.MAIN, 0, ReadMode.NORMAL);
+        UnsafeBuffer page = new UnsafeBuffer(0L, 0);
+        v.rig.pool.lockExclusive(buffer);
+        v.rig.pool.wrap(buffer, page);
+        Page.setItemId(page, TupleId.offset(root), 0);
+        v.rig.pool.unlock(buffer);
+        v.rig.pool.release(buffer);
+        DamagedDataException damage = assertThrows(DamagedDataException.class, one::vacuum);
+        assertTrue(damage.getMessage().contains("rel=1663/5/20000 fork=MAIN block=0"));
     }
 
     @Test

@@ -16,13 +16,15 @@ final class VacuumChecks {
     private final VisibilityMap map = new VisibilityMap();
     private final BufferPool pool;
     private final IntPredicate committed;
+    private final MultiXacts multis;
 
     /**
      * @param committed of xids that have ended
      */
-    VacuumChecks(BufferPool pool, IntPredicate committed) {
+    VacuumChecks(BufferPool pool, IntPredicate committed, MultiXacts multis) {
         this.pool = pool;
         this.committed = committed;
+        this.multis = multis;
     }
 
     /**
@@ -81,7 +83,7 @@ final class VacuumChecks {
             boolean undeleted =
                     (infomask & HeapTupleHeader.HEAP_XMAX_INVALID) != 0
                             || HeapTupleHeader.isLockedOnly(infomask)
-                            || !multi && (!TransactionId.isValid(xmax) || !committed.test(xmax));
+                            || !committed.test(multi ? updaterOf(xmax) : xmax);
             require(undeleted, "visible, but deleted by " + xmax, at);
         }
         if ((bits & VisibilityMap.ALL_FROZEN) != 0) {
@@ -96,6 +98,18 @@ final class VacuumChecks {
                 multi || !TransactionId.isNormal(xmax) || !TransactionId.precedes(xmax, frozenXid),
                 "xmax " + xmax + " is older than " + frozenXid,
                 at);
+    }
+
+    /** Invalid, which did not commit, if all only lock. */
+    private int updaterOf(int multi) {
+        MultiXacts.Members members = new MultiXacts.Members();
+        multis.members(multi, members);
+        for (int i = 0; i < members.count(); i++) {
+            if (members.isUpdate(i)) {
+                return members.xid(i);
+            }
+        }
+        return TransactionId.INVALID;
     }
 
     private static void require(boolean holds, String what, String place) {

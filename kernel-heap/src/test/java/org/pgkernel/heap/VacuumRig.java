@@ -4,10 +4,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.TransactionId;
+import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.fsm.RelationTruncation;
 import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.recovery.CheckpointDelay;
+import org.pgkernel.smgr.SmgrRelation;
 
 /** A {@link HeapRig} with one table of numbers and texts, rows that tests edit, and vacuums. */
 final class VacuumRig implements AutoCloseable {
@@ -26,6 +29,7 @@ final class VacuumRig implements AutoCloseable {
     /** The disk crashed or the kernel stopped: sessions cannot end. */
     boolean dead;
 
+    private HeapRig.Session checker;
     RelationHistory history = new RelationHistory(HeapRig.FIRST_XID - 50, 1, 0, -1);
 
     VacuumRig(long seed) {
@@ -185,8 +189,20 @@ final class VacuumRig implements AutoCloseable {
      * @return tuples in the table
      */
     int check() {
-        return new VacuumChecks(rig.pool, rig.transactions::didCommit)
-                .check(table.storage(), history.frozenXid());
+        return checking(rig.pool, table.storage(), history.frozenXid());
+    }
+
+    private int checking(BufferPool pool, SmgrRelation storage, int frozenXid) {
+        if (checker == null) {
+            checker = rig.session();
+        }
+        checker.session.begin();
+        try {
+            return new VacuumChecks(pool, rig.transactions::didCommit, checker.backend.multis)
+                    .check(storage, frozenXid);
+        } finally {
+            checker.rollback();
+        }
     }
 
     /**
@@ -194,10 +210,11 @@ final class VacuumRig implements AutoCloseable {
      */
     void checkEveryCut() {
         rig.replayBeside(
-                (at, pool) -> {
-                    var storage = pool.smgr().open(HeapRig.SPC, HeapRig.DB, REL);
-                    new VacuumChecks(pool, rig.transactions::didCommit).check(storage, 3);
-                },
+                (at, pool) ->
+                        checking(
+                                pool,
+                                pool.smgr().open(HeapRig.SPC, HeapRig.DB, REL),
+                                TransactionId.FIRST_NORMAL),
                 (at, pool) -> {});
         rig.checkRedo(table);
     }
