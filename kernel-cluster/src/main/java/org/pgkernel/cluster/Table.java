@@ -184,6 +184,9 @@ public final class Table {
     /**
      * Replaces a version of a row. Waits for who has locked or changed it.
      *
+     * <p>At READ COMMITTED look at the row and change it in one {@link Backend#statement}: once the
+     * statement that saw a version has ended, its place may be another row's.
+     *
      * @param tid where the version is that a statement of this transaction saw
      * @param row the new version; may refer to values of the old one
      * @return OK: {@link #newTid} tells where the new version is; UPDATED or DELETED: another
@@ -241,7 +244,8 @@ public final class Table {
     /**
      * Locks the newest version of the row that the version at the place became, and reads it: what
      * a statement at READ COMMITTED looks at again before it changes a row that another transaction
-     * has changed. (PostgreSQL: EvalPlanQual, TUPLE_LOCK_FLAG_FIND_LAST_VERSION.)
+     * has changed. Belongs into the {@link Backend#statement} that saw the version, which keeps the
+     * chain from being pruned. (PostgreSQL: EvalPlanQual, TUPLE_LOCK_FLAG_FIND_LAST_VERSION.)
      *
      * @return OK: {@link #newTid} tells where it is; DELETED; SELF_MODIFIED; with SKIP_LOCKED also
      *     WOULD_BLOCK
