@@ -1,7 +1,6 @@
 package org.pgkernel.heap;
 
 import java.util.Arrays;
-import java.util.function.IntConsumer;
 import java.util.function.IntSupplier;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -44,6 +43,15 @@ public final class ToastPlanner {
         void chunk(int valueId, int sequence, DirectBuffer data, int offset, int length);
     }
 
+    /** Learns of values that only the old version of a row used. */
+    @FunctionalInterface
+    public interface ObsoleteValues {
+        /**
+         * @param storedSize bytes of all its chunks
+         */
+        void value(int valueId, int storedSize);
+    }
+
     private final TupleDescriptor descriptor;
     private final Detoaster compression = new Detoaster();
     private final boolean[] settled;
@@ -68,7 +76,7 @@ public final class ToastPlanner {
      *     is kept as it is. Other external values must have been fetched.
      * @param toastRelation OID of the TOAST table, 0 if there is none: values are compressed only
      * @param valueIds gives an OID not in use in the TOAST table
-     * @param obsolete told the value ids that only the old version used
+     * @param obsolete told the values that only the old version used
      * @return true if the row was changed
      */
     public boolean plan(
@@ -77,7 +85,7 @@ public final class ToastPlanner {
             int toastRelation,
             IntSupplier valueIds,
             ChunkSink chunks,
-            IntConsumer obsolete) {
+            ObsoleteValues obsolete) {
         begin(row, old, obsolete);
         int hoff = HeapTuples.headerSize(descriptor.count(), row.hasNulls());
         int most = TUPLE_TARGET - hoff;
@@ -97,7 +105,7 @@ public final class ToastPlanner {
         return changed | moveOut(row, most, true, toastRelation, valueIds, chunks);
     }
 
-    private void begin(RowValues row, RowValues old, IntConsumer obsolete) {
+    private void begin(RowValues row, RowValues old, ObsoleteValues obsolete) {
         Arrays.fill(incompressible, false);
         for (int i = 0; i < settled.length; i++) {
             boolean kept =
@@ -113,7 +121,9 @@ public final class ToastPlanner {
         }
         for (int i = 0; old != null && i < settled.length; i++) {
             if (old.isExternal(i) && !row.isExternal(i)) {
-                obsolete.accept(Varlena.valueId(old.source(i), old.offset(i)));
+                obsolete.value(
+                        Varlena.valueId(old.source(i), old.offset(i)),
+                        Varlena.externalStoredSize(old.source(i), old.offset(i)));
             }
         }
     }

@@ -1,6 +1,5 @@
 package org.pgkernel.heap;
 
-import java.util.function.IntConsumer;
 import java.util.function.IntSupplier;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -37,7 +36,7 @@ public final class ToastStore {
     private final UnsafeBuffer stored = new UnsafeBuffer(0L, 0);
     private final IntSupplier valueIds = this::newValueId;
     private final ToastPlanner.ChunkSink chunks = this::store;
-    private final IntConsumer obsolete = this::delete;
+    private final ToastPlanner.ObsoleteValues obsolete = this::delete;
     private final ToastIndex.Source source = this::scan;
 
     /** The TOAST table that the call under way is about. */
@@ -173,13 +172,7 @@ public final class ToastStore {
     }
 
     private int chunk(int valueId, int sequence, int expected, byte[] to, int at) {
-        if (!find(valueId, sequence)) {
-            toast.chunks().forget();
-            if (!find(valueId, sequence)) {
-                throw new DamagedDataException(
-                        "missing chunk number " + sequence + " for " + describe(valueId));
-            }
-        }
+        findOrFail(valueId, sequence);
         DirectBuffer in = chunk.source(CHUNK_DATA);
         int from = chunk.offset(CHUNK_DATA);
         int header = Varlena.headerSize(in, from);
@@ -197,6 +190,16 @@ public final class ToastStore {
         }
         in.getBytes(from + header, to, at, length);
         return length;
+    }
+
+    private void findOrFail(int valueId, int sequence) {
+        if (!find(valueId, sequence)) {
+            toast.chunks().forget();
+            if (!find(valueId, sequence)) {
+                throw new DamagedDataException(
+                        "missing chunk number " + sequence + " for " + describe(valueId));
+            }
+        }
     }
 
     private String describe(int valueId) {
@@ -254,17 +257,21 @@ public final class ToastStore {
         toast = relation.toast();
         for (int i = 0; i < row.descriptor().count(); i++) {
             if (row.isExternal(i)) {
-                checkTable(relation, row.source(i), row.offset(i));
-                delete(Varlena.valueId(row.source(i), row.offset(i)));
+                DirectBuffer in = row.source(i);
+                int at = row.offset(i);
+                checkTable(relation, in, at);
+                delete(Varlena.valueId(in, at), Varlena.externalStoredSize(in, at));
             }
         }
     }
 
     /** Whoever may delete the row may delete its chunks. (PostgreSQL: toast_delete_datum.) */
-    private void delete(int valueId) {
+    private void delete(int valueId, int storedSize) {
         lastTid = TupleId.INVALID;
         try {
-            for (int sequence = 0; find(valueId, sequence); sequence++) {
+            int sequence = 0;
+            for (int left = storedSize; left > 0; left -= ToastPlanner.CHUNK_SIZE) {
+                findOrFail(valueId, sequence++);
                 long tid = lastTid;
                 fetch.close();
                 deleter.delete(toast, tid);

@@ -42,7 +42,7 @@ class ToastPlannerProperties {
                     out.writeBytes(copy);
                     lastLength.put(id, length);
                 },
-                obsolete::add);
+                (id, size) -> obsolete.add(id));
     }
 
     private byte[] value(RowValues row, int i) {

@@ -231,4 +231,76 @@ class ToastStoreTest {
             session.commit();
         }
     }
+
+    /** The chunks that a snapshot sees. */
+    private static int chunks(HeapRig.Session session, HeapRelation toast, HeapSnapshot sees) {
+        int count = 0;
+        session.scan.begin(toast, sees);
+        while (session.scan.next()) {
+            count++;
+        }
+        return count;
+    }
+
+    @Test
+    void aValueGoesWithItsRowAndStaysWithARowThatKeepsIt() {
+        try (HeapRig rig = new HeapRig(1)) {
+            HeapRelation table = rig.toasted(20000, COLUMNS);
+            HeapRig.Session session = rig.session();
+            HeapRig.Session old = rig.session();
+            String c = letters(5000);
+            session.begin();
+            long tid = session.insert(table, 1, letters(4000), c, null);
+            session.commit();
+            int all = 3 + 3;
+            old.begin();
+            assertEquals(all, chunks(old, table.toast(), old.mvcc));
+            session.begin();
+            assertTrue(session.fetch.fetch(table, tid, session.mvcc));
+            RowValues row = new RowValues(COLUMNS);
+            session.fetch.tuple().read(row);
+            row.setText(1, "short now");
+            assertEquals(TupleOutcome.OK, session.updater.update(table, tid, row, false));
+            long next = session.updater.newTid();
+            session.fetch.close();
+            session.nextCommand();
+            assertEquals(3, chunks(session, table.toast(), session.mvcc), "only the other's");
+            assertEquals(
+                    "[1, short now, " + c + ", null]", session.rows(table, session.mvcc).get(next));
+            session.rollback();
+            session.begin();
+            assertEquals(all, chunks(session, table.toast(), session.mvcc), "as it was");
+            assertEquals(TupleOutcome.OK, session.delete(table, tid));
+            session.nextCommand();
+            assertEquals(0, chunks(session, table.toast(), session.mvcc));
+            session.commit();
+            assertEquals(
+                    1, old.rows(table, old.mvcc).size(), "whoever sees the row has its values");
+            old.commit();
+            rig.checkRedo(table, table.toast());
+        }
+    }
+
+    @Test
+    void theIndexInMemoryForgetsValuesThatAreGone() {
+        try (HeapRig rig = new HeapRig(1)) {
+            HeapRelation table = rig.toasted(20000, COLUMNS);
+            HeapRig.Session session = rig.session();
+            int most = 0;
+            for (int i = 0; i < 2500; i++) {
+                session.begin();
+                long tid = session.insert(table, i, "", noise(2040), "");
+                session.nextCommand();
+                if (i % 50 != 0) {
+                    session.delete(table, tid);
+                }
+                session.commit();
+                most = Math.max(most, table.toast().chunks().size());
+            }
+            assertTrue(most < 4500, "entries " + most);
+            session.begin();
+            assertEquals(50, session.rows(table, session.mvcc).size());
+            session.commit();
+        }
+    }
 }
