@@ -340,7 +340,7 @@ class HeapTuplesIT {
                                 moved.computeIfAbsent(id, k -> new ByteArrayOutputStream())
                                         .writeBytes(part);
                             },
-                            id -> {});
+                            (id, size) -> {});
         }
         UnsafeBuffer left = new UnsafeBuffer(0, 0);
         UnsafeBuffer right = new UnsafeBuffer(0, 0);

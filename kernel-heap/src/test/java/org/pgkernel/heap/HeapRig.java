@@ -78,7 +78,7 @@ final class HeapRig implements AutoCloseable {
     private static final int WAL_SEGMENT = 1 << 20;
     private static final long START = WAL_SEGMENT + 40;
     private static final long SYSTEM = 1;
-    private static final int RING = 1 << 18;
+    static final int RING = 1 << 18;
 
     final SimulatedDisk disk;
     final StorageManager smgr;
