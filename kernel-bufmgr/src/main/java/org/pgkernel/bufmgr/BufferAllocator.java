@@ -384,7 +384,7 @@ final class BufferAllocator {
      *
      * @param hashes gets the blocks' hashes
      * @param heads scratch
-     * @param counted null when what is found will only be looked at
+     * @param counted null when of what is found only tag and dirty bit will be looked at
      */
     void touch(
             int spc,
@@ -404,7 +404,7 @@ final class BufferAllocator {
         }
         for (int i = 0; i < count; i++) {
             if (heads[i] >= 0) {
-                read += counted != null ? touch(heads[i], counted) : touchTag(heads[i]);
+                read += counted != null ? touch(heads[i], counted) : look(heads[i]);
             }
         }
         for (int i = 0; i < count; i++) {
@@ -413,7 +413,7 @@ final class BufferAllocator {
                     && (descriptors.block(head) != block + i || descriptors.rel(head) != rel)) {
                 int second = table.nextHint(head);
                 if (second >= 0) {
-                    read += counted != null ? touch(second, counted) : touchTag(second);
+                    read += counted != null ? touch(second, counted) : look(second);
                 }
             }
         }
@@ -443,16 +443,20 @@ final class BufferAllocator {
     }
 
     /** A tag may lie in two cache lines. @return something made of all that was read */
-    private int touchTag(int buffer) {
+    private int look(int buffer) {
+        return descriptors.spc(buffer)
+                + descriptors.block(buffer)
+                + (descriptors.mayBeDirty(buffer) ? 1 : 0);
+    }
+
+    /** What a drop needs. */
+    private int touch(int buffer, Fingerprints counted) {
         return descriptors.spc(buffer)
                 + descriptors.block(buffer)
                 + descriptors.state(buffer)
-                + table.link(buffer);
-    }
-
-    /** The same, and what a drop needs besides. */
-    private int touch(int buffer, Fingerprints counted) {
-        return touchTag(buffer) + replacement.link(buffer) + counted.get(buffer);
+                + table.link(buffer)
+                + replacement.link(buffer)
+                + counted.get(buffer);
     }
 
     /**

@@ -202,6 +202,11 @@ class BufferDescriptors {
         unlockHeader(buffer, state & ~(DIRTY | JUST_DIRTIED | CHECKPOINT_NEEDED));
     }
 
+    /** False if the buffer is clean, or became dirty a moment ago: see {@link DirtyBitmap}. */
+    boolean mayBeDirty(int buffer) {
+        return dirty.isSet(buffer);
+    }
+
     int spc(int buffer) {
         return tags.getInt(buffer * BufferTag.LENGTH + BufferTag.SPC_OFFSET);
     }

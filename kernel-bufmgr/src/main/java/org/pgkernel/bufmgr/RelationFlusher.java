@@ -210,7 +210,8 @@ class RelationFlusher {
                 for (int k = 0; k < batch; k++) {
                     int buffer =
                             allocator.probe(victims.hashes[k], spc, db, rel, fork, (int) block++);
-                    if (buffer >= 0) {
+                    // The bit decides alike, and the bits are a sixty-fourth of the state words.
+                    if (buffer >= 0 && descriptors.mayBeDirty(buffer)) {
                         addIfDirtyVictim(buffer, work);
                     }
                 }

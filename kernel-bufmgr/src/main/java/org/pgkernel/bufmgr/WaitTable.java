@@ -1,6 +1,6 @@
 package org.pgkernel.bufmgr;
 
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.pgkernel.base.LockRank;
@@ -20,10 +20,16 @@ class WaitTable {
     private static final class Stripe {
         final ReentrantLock lock = new ReentrantLock();
         final Condition changed = lock.newCondition();
-        final AtomicInteger waiters = new AtomicInteger();
     }
 
     private final Stripe[] stripes;
+
+    /**
+     * Waiters of each stripe: all that most wakers look at, so close together; who wakes hundreds
+     * of words one after the other would else wait for memory at each.
+     */
+    private final AtomicIntegerArray waiters;
+
     private final int mask;
 
     /**
@@ -34,6 +40,7 @@ class WaitTable {
         for (int i = 0; i < count; i++) {
             stripes[i] = new Stripe();
         }
+        waiters = new AtomicIntegerArray(count);
         mask = count - 1;
     }
 
@@ -43,9 +50,8 @@ class WaitTable {
      */
     void enter(int index) {
         assert !LockRank.HEADER.isHeld() : "parks under a header lock";
-        Stripe stripe = stripes[index & mask];
-        stripe.lock.lock();
-        stripe.waiters.incrementAndGet();
+        stripes[index & mask].lock.lock();
+        waiters.incrementAndGet(index & mask);
     }
 
     void await(int index) {
@@ -53,9 +59,8 @@ class WaitTable {
     }
 
     void leave(int index) {
-        Stripe stripe = stripes[index & mask];
-        stripe.waiters.decrementAndGet();
-        stripe.lock.unlock();
+        waiters.decrementAndGet(index & mask);
+        stripes[index & mask].lock.unlock();
     }
 
     /**
@@ -64,8 +69,8 @@ class WaitTable {
      */
     void wake(int index) {
         assert !LockRank.HEADER.isHeld() : "wakes under a header lock";
-        Stripe stripe = stripes[index & mask];
-        if (stripe.waiters.get() != 0) {
+        if (waiters.get(index & mask) != 0) {
+            Stripe stripe = stripes[index & mask];
             stripe.lock.lock();
             try {
                 stripe.changed.signalAll();
