@@ -660,6 +660,17 @@ final class HeapRig implements AutoCloseable {
         otherSmgr.close();
     }
 
+    /** All records from the beginning on. */
+    void forEachRecord(Consumer<WalRecord> look) {
+        wal.flush(wal.insertLsn());
+        try (WalReader reader = reader(disk)) {
+            reader.begin(START);
+            for (WalRecord record = reader.next(); record != null; record = reader.next()) {
+                look.accept(record);
+            }
+        }
+    }
+
     private void copyWal(SimulatedDisk to) {
         for (String name : disk.list(DATA + "/pg_wal")) {
             byte[] content = disk.content(DATA + "/pg_wal/" + name);

@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -14,8 +16,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.Page;
 import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.bufmgr.PoolCounter;
+import org.pgkernel.fsm.FreeSpaceMap;
+import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.testkit.DiskCall;
 import org.pgkernel.testkit.Fault;
 import org.pgkernel.testkit.SimulatedDisk;
@@ -63,6 +68,39 @@ final class HeapTruncationTest {
         one.vacuum();
         v.check();
         v.checkEveryCut();
+    }
+
+    @Test
+    void theRecordSaysThatFilesChangeAndTheMapsUpperLevelsForgetTheTail() {
+        fillAndEmpty(40, 5);
+        one.vacuum();
+        List<Integer> infos = new ArrayList<>();
+        v.rig.forEachRecord(
+                record -> {
+                    if (record.rmid() == RmgrIds.STORAGE && record.type() == 0x20) {
+                        infos.add(record.info());
+                    }
+                });
+        assertEquals(List.of(0x21), infos, "XLOG_SMGR_TRUNCATE | XLR_SPECIAL_REL_UPDATE");
+        // The root of the map's tree: the greatest category that any block has.
+        UnsafeBuffer root = v.rig.page(v.table.storage(), ForkNumber.FSM, 0);
+        int best = 0;
+        for (int block = 0; block < 5; block++) {
+            best = Math.max(best, FreeSpaceMap.category(v.recordedFree(block)));
+        }
+        assertEquals(best, root.getByte(Page.HEADER_SIZE + 4) & 0xFF);
+    }
+
+    @Test
+    void theClockStartsAnewWhenNobodyWaited() {
+        fillAndEmpty(150, 5);
+        v.lock.nanosPerLook = 11_000_000;
+        int[] looks = new int[1];
+        v.lock.onWaitersAsked = () -> looks[0]++;
+        one.vacuum();
+        assertEquals(5, v.blocks());
+        // At blocks 128, 96, 64, 32 the clock is asked; 20 ms are over at every second of them.
+        assertEquals(2, looks[0]);
     }
 
     @Test
@@ -199,6 +237,7 @@ final class HeapTruncationTest {
         one.vacuum(off, new NoCleaning());
         assertEquals(40, v.blocks());
         assertEquals(1, v.lock.unlocks);
+        assertEquals(List.of(), v.messages, "nothing was cut");
         one.vacuum();
         assertEquals(5, v.blocks());
     }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.pgkernel.fsm.VisibilityMap.ALL_VISIBLE;
 import static org.pgkernel.fsm.VisibilityMap.VALID_BITS;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
@@ -20,6 +21,7 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.bufmgr.ReadMode;
+import org.pgkernel.testkit.SimulatedDisk;
 import org.pgkernel.xact.FreezeSettings;
 
 /** Vacuum of tables without indexes, page by page. */
@@ -276,6 +278,58 @@ final class HeapVacuumTest {
         one.vacuum(VacuumOptions.DEFAULT.withTruncate(false), null);
         assertEquals(VALID_BITS, v.bits(0), "the last row went");
         v.checkEveryCut();
+    }
+
+    @Test
+    void aCommitThatIsNotDurableYetMakesNoPageAllVisible() {
+        one.session.begin();
+        one.session.insert(v.table, 1, TEXT);
+        one.session.session.commit(false);
+        one.session.backend.endTransaction();
+        assertTrue(v.rig.wal.flushedLsn() < v.rig.wal.insertLsn());
+        one.vacuum();
+        assertEquals(0, v.bits(0), "a crash may undo the row");
+        v.rig.wal.flush(v.rig.wal.insertLsn());
+        one.vacuum();
+        assertEquals(ALL_VISIBLE, v.bits(0));
+    }
+
+    @Test
+    void whoFollowsTheWalLearnsTheNewestInserterOfAVisiblePage() {
+        one.fill(1, TEXT);
+        one.fill(1, TEXT);
+        int newest = (int) v.rig.transactions.nextFullXid() - 1;
+        one.vacuum();
+        one.vacuum(FREEZE, null);
+        List<Integer> cutoffs = new ArrayList<>();
+        v.rig.forEachRecord(
+                record -> {
+                    if (record.rmid() == HeapRecords.HEAP2_RMID
+                            && record.type() == HeapRecords.VISIBLE) {
+                        cutoffs.add(record.data().getInt(0));
+                    }
+                });
+        assertEquals(List.of(newest, 0), cutoffs, "the frozen bit changes nothing for readers");
+    }
+
+    @Test
+    void whatIsFrozenReachesTheDiskEvenIfThePageIsNotAllVisible() {
+        List<Long> tids = one.fill(5, TEXT);
+        VacuumRig.Worker reader = v.worker();
+        reader.session.begin();
+        reader.session.rows(v.table, reader.session.mvcc);
+        one.delete(tids.subList(4, 5));
+        one.vacuum();
+        v.rig.checkpoint();
+        assertEquals(5, one.vacuum(FREEZE, null).frozenTuples(), "the dying one's inserter, too");
+        assertEquals(0, v.bits(0));
+        v.rig.checkpoint();
+        v.dead = true;
+        try (VacuumRig after = new VacuumRig(v.rig.crash(SimulatedDisk.LOSE_ALL))) {
+            UnsafeBuffer page = after.rig.page(after.table.storage(), ForkNumber.MAIN, 0);
+            int at = HeapPage.tupleAt(page, 1);
+            assertTrue(TupleVisibility.isXminFrozen(HeapTupleHeader.infomask(page, at)));
+        }
     }
 
     @Test

@@ -237,6 +237,48 @@ final class VacuumFreezeTest {
         assertEquals(0, xmax(tid));
     }
 
+    /** What {@link PageFreezer#wouldFreeze} says of the table's only page. */
+    private boolean wouldFreeze(int cutoffXid, int cutoffMulti) {
+        UnsafeBuffer page = v.rig.page(v.table.storage(), ForkNumber.MAIN, 0);
+        three.session.begin();
+        try {
+            PageFreezer freezer =
+                    new PageFreezer(three.session.backend.status, three.session.backend.multis);
+            return freezer.wouldFreeze(
+                    page,
+                    new PageFreezer.Limits(3, 1, cutoffXid, cutoffMulti),
+                    nextXid(),
+                    nextMulti());
+        } finally {
+            three.session.rollback();
+        }
+    }
+
+    @Test
+    void anOldXminAnOldXmaxAnOldMultixactOrAnOldMemberWouldBeFrozen() {
+        long tid = one.fill(1, "row").getFirst();
+        int xmin = nextXid() - 1;
+        assertFalse(wouldFreeze(xmin, 1));
+        assertTrue(wouldFreeze(xmin + 1, 1), "xmin");
+        one.vacuum(FREEZE, null);
+        assertFalse(wouldFreeze(nextXid(), nextMulti()), "frozen");
+        one.session.begin();
+        one.session.lock(v.table, tid, RowLock.UPDATE);
+        one.session.commit();
+        int xmax = xmax(tid);
+        assertFalse(wouldFreeze(xmax, 1));
+        assertTrue(wouldFreeze(xmax + 1, 1), "xmax");
+        one.vacuum(FREEZE, null);
+        lockByBoth(tid, RowLock.SHARE);
+        one.session.commit();
+        two.session.commit();
+        int multi = xmax(tid);
+        int oldest = nextXid() - 2;
+        assertFalse(wouldFreeze(oldest, multi));
+        assertTrue(wouldFreeze(oldest, multi + 1), "multixact");
+        assertTrue(wouldFreeze(oldest + 1, multi), "member");
+    }
+
     @Test
     @DisplayName("C22 a snapshot that ends while its page is vacuumed changes no verdict half-way")
     void theHorizonStandsStill() {

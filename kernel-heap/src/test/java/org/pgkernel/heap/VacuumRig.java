@@ -56,6 +56,9 @@ final class VacuumRig implements AutoCloseable {
         long nanos;
         long slept;
 
+        /** Run when it is asked whether somebody waits. */
+        Runnable onWaitersAsked = () -> {};
+
         /** Run when the lock has been got. */
         Runnable onLocked = () -> {};
 
@@ -80,6 +83,7 @@ final class VacuumRig implements AutoCloseable {
         @Override
         public boolean hasWaiters() {
             assert held;
+            onWaitersAsked.run();
             return waiters;
         }
 

@@ -172,6 +172,24 @@ final class VacuumTwoPassTest {
     }
 
     @Test
+    void onDemandIndexesAreCleanedForASingleLine() {
+        List<Long> tids = fill(100);
+        one.delete(tids.subList(0, 1));
+        assertEquals(1, one.vacuum(ON, index).indexScans());
+        assertEquals(List.of(1), index.rounds);
+        assertEquals(100, v.blocks());
+    }
+
+    @Test
+    void onceTheStoreWasFullNothingIsLeftAlone() {
+        List<Long> tids = fill(100);
+        one.delete(tids.subList(0, ROWS_A_PAGE)); // one page of a hundred
+        VacuumOptions small = VacuumOptions.DEFAULT.withDeadTuples(300);
+        assertEquals(1, one.vacuum(small, index).indexScans());
+        assertEquals(List.of(ROWS_A_PAGE), index.rounds);
+    }
+
+    @Test
     void indexesMayBeLeftAlone() {
         List<Long> tids = fill(20);
         one.delete(tids.subList(0, 100));
