@@ -17,7 +17,7 @@ import org.pgkernel.fsm.VisibilityMap;
 /**
  * Sessions that insert, update, delete and lock rows at random, beside {@link HeapModel}: each
  * answer is the model's, each snapshot sees the model's rows; at the end redo makes the same pages,
- * and recovery after a crash finds what had committed (HEAP-20, HEAP-21).
+ * and recovery after a crash finds what had committed (HEAP-40, HEAP-41).
  */
 class HeapChangeProperties {
     private static final TupleDescriptor COLUMNS =
