@@ -7,6 +7,9 @@ import org.pgkernel.heap.HeapBackend;
 import org.pgkernel.heap.HeapInserter;
 import org.pgkernel.heap.HeapRelation;
 import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.heap.VacuumListener;
+import org.pgkernel.heap.VacuumOptions;
+import org.pgkernel.heap.VacuumResult;
 import org.pgkernel.xact.LockMode;
 import org.pgkernel.xact.SessionLocks;
 import org.pgkernel.xact.TransactionSession;
@@ -34,6 +37,7 @@ public final class Backend implements AutoCloseable {
     private final ChangedTables tables = new ChangedTables();
     private final Runnable invalidate;
     private final Ddl ddl;
+    private Vacuums vacuums;
     private boolean closed;
 
     Backend(Kernel kernel, TableCatalog catalog, int database, String name) {
@@ -165,6 +169,66 @@ public final class Backend implements AutoCloseable {
             Table table = requireDdl().create(name, columns, options);
             transaction.leave();
             return table;
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * Removes what nobody sees any more, freezes what is old, gives an empty tail back; the TOAST
+     * table's too. Not in a transaction.
+     *
+     * @return what was done to the table itself
+     */
+    public VacuumResult vacuum(String name, VacuumOptions options) {
+        if (transaction.isOpen()) {
+            throw new RefusedException("a table is not vacuumed within a transaction");
+        }
+        int oid = table(name).oid();
+        VacuumResult result = vacuum(oid, options, VacuumListener.NONE);
+        if (result == null) {
+            throw new RefusedException("there is no such table: table=" + name);
+        }
+        return result;
+    }
+
+    /** Null when there is no such table any more. */
+    VacuumResult vacuum(int oid, VacuumOptions options, VacuumListener listener) {
+        if (vacuums == null) {
+            vacuums = new Vacuums(this, catalog);
+        }
+        VacuumResult result = vacuums.vacuum(oid, options, listener);
+        if (ddl != null) {
+            ddl.advanceOldest();
+        }
+        return result;
+    }
+
+    /**
+     * Removes a table, once the transaction has committed. Waits for who uses it.
+     *
+     * @throws RefusedException when there is none
+     */
+    public void dropTable(String name) {
+        transaction.enter();
+        try {
+            requireDdl().drop(find(name));
+            transaction.leave();
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * Empties a table by giving it new files; the old ones go once the transaction has committed.
+     * Waits for who uses it. Transactions at REPEATABLE READ that began before see it empty, too,
+     * as in PostgreSQL.
+     */
+    public void truncate(String name) {
+        transaction.enter();
+        try {
+            requireDdl().truncate(find(name));
+            transaction.leave();
         } catch (RuntimeException | Error e) {
             throw transaction.failed(e);
         }

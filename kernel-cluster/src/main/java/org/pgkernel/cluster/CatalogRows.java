@@ -1,8 +1,6 @@
 package org.pgkernel.cluster;
 
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.List;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.heap.Attribute;
 import org.pgkernel.heap.RowValues;
@@ -13,7 +11,7 @@ import org.pgkernel.heap.TupleDescriptor;
  *
  * <pre>
  * pgk_class      oid, relname, relfilenumber, relpersistence p|u, relkind r|t, reltoastrelid,
- *                fillfactor, vacuum_truncate, relfrozenxid, relminmxid
+ *                fillfactor, vacuum_truncate, relfrozenxid, relminmxid, relpages, reltuples
  * pgk_attribute  attrelid, attnum from 1, attname, attlen, attalign, attbyval, attstorage, attcompression
  * </pre>
  */
@@ -24,7 +22,7 @@ final class CatalogRows {
     static final TupleDescriptor CLASS =
             TupleDescriptor.of(
                     Attribute.of("oid", "oid"),
-                    Attribute.of("relname", "text").stored(Attribute.PLAIN),
+                    Attribute.of("relname", "name"),
                     Attribute.of("relfilenumber", "oid"),
                     Attribute.of("relpersistence", "char"),
                     Attribute.of("relkind", "char"),
@@ -32,12 +30,14 @@ final class CatalogRows {
                     Attribute.of("fillfactor", "int4"),
                     Attribute.of("vacuum_truncate", "bool"),
                     Attribute.of("relfrozenxid", "xid"),
-                    Attribute.of("relminmxid", "xid"));
+                    Attribute.of("relminmxid", "xid"),
+                    Attribute.of("relpages", "int4"),
+                    Attribute.of("reltuples", "float8"));
     static final TupleDescriptor ATTRIBUTE =
             TupleDescriptor.of(
                     Attribute.of("attrelid", "oid"),
                     Attribute.of("attnum", "int2"),
-                    Attribute.of("attname", "text").stored(Attribute.PLAIN),
+                    Attribute.of("attname", "name"),
                     Attribute.of("attlen", "int2"),
                     Attribute.of("attalign", "char"),
                     Attribute.of("attbyval", "bool"),
@@ -49,7 +49,23 @@ final class CatalogRows {
     static final char TABLE = 'r';
     static final char TOAST = 't';
 
+    /** A table that was never vacuumed. */
+    static final double UNKNOWN_TUPLES = -1;
+
+    /** Columns of pgk_class that vacuums change. */
+    static final int[] VACUUMED = {8, 9, 10, 11};
+
     private CatalogRows() {}
+
+    /** A value of type name: up to its first zero byte. */
+    static String nameOf(RowValues row, int column) {
+        byte[] bytes = row.bytes(column);
+        int length = 0;
+        while (length < bytes.length && bytes[length] != 0) {
+            length++;
+        }
+        return new String(bytes, 0, length, StandardCharsets.UTF_8);
+    }
 
     /** A row of pgk_class. */
     record ClassRow(
@@ -62,7 +78,9 @@ final class CatalogRows {
             int fillFactor,
             boolean vacuumTruncate,
             int frozenXid,
-            int minMulti) {
+            int minMulti,
+            int pages,
+            double tuples) {
         void put(RowValues to) {
             to.clear();
             to.setNumber(0, oid);
@@ -75,12 +93,14 @@ final class CatalogRows {
             to.setNumber(7, vacuumTruncate ? 1 : 0);
             to.setNumber(8, frozenXid);
             to.setNumber(9, minMulti);
+            to.setNumber(10, pages);
+            to.setDouble(11, tuples);
         }
 
         static ClassRow of(RowValues row) {
             return new ClassRow(
                     oidOf(row),
-                    row.text(1),
+                    nameOf(row, 1),
                     (int) row.number(2),
                     (char) row.number(3),
                     (char) row.number(4),
@@ -88,7 +108,9 @@ final class CatalogRows {
                     (int) row.number(6),
                     row.number(7) != 0,
                     (int) row.number(8),
-                    (int) row.number(9));
+                    (int) row.number(9),
+                    (int) row.number(10),
+                    row.doubleValue(11));
         }
 
         /** Empty, in files of another number. */
@@ -103,7 +125,9 @@ final class CatalogRows {
                     fillFactor,
                     vacuumTruncate,
                     newFrozenXid,
-                    newMinMulti);
+                    newMinMulti,
+                    0,
+                    UNKNOWN_TUPLES);
         }
 
         boolean isLogged() {
@@ -134,7 +158,7 @@ final class CatalogRows {
 
     static Attribute attribute(RowValues row) {
         return new Attribute(
-                row.text(2),
+                nameOf(row, 2),
                 (int) row.number(3),
                 (char) row.number(4),
                 row.number(5) != 0,
@@ -153,10 +177,5 @@ final class CatalogRows {
                             + " bytes: name="
                             + name);
         }
-    }
-
-    /** Columns by their numbers. */
-    static TupleDescriptor descriptor(List<Attribute> columns) {
-        return new TupleDescriptor(new ArrayList<>(columns));
     }
 }

@@ -173,9 +173,18 @@ public final class Cluster implements AutoCloseable {
         return pool().dropStatistics();
     }
 
-    /** Opens a session. Any thread. */
+    /** Opens a session in a cluster that was made by {@link #create}. Any thread. */
     public Backend newBackend() {
         return kernel().newBackend();
+    }
+
+    /**
+     * Opens a session in a database of a cluster that PostgreSQL made. Any thread.
+     *
+     * @throws org.pgkernel.base.error.RefusedException when there is no such database
+     */
+    public Backend newBackend(String database) {
+        return kernel().newBackend(database);
     }
 
     /**

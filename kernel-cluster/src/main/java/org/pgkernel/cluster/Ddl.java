@@ -8,9 +8,12 @@ import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.cluster.CatalogRows.ClassRow;
 import org.pgkernel.heap.Attribute;
+import org.pgkernel.heap.HeapDeleter;
 import org.pgkernel.heap.HeapRelation;
+import org.pgkernel.heap.HeapUpdater;
 import org.pgkernel.heap.RowValues;
 import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.heap.TupleOutcome;
 import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.wal.WalRecordBuilder;
@@ -28,6 +31,8 @@ final class Ddl {
 
     private final Backend backend;
     private final OwnCatalog catalog;
+    private final HeapUpdater updater;
+    private final HeapDeleter deleter;
     private final WalRecordBuilder record = new WalRecordBuilder();
     private final UnsafeBuffer body = new UnsafeBuffer(new byte[16]);
     private final RowValues classRow = new RowValues(CatalogRows.CLASS);
@@ -36,6 +41,8 @@ final class Ddl {
     Ddl(Backend backend, OwnCatalog catalog) {
         this.backend = backend;
         this.catalog = catalog;
+        updater = new HeapUpdater(backend.heap());
+        deleter = new HeapDeleter(backend.heap());
     }
 
     /** Others have to look again at what changed. */
@@ -61,8 +68,35 @@ final class Ddl {
                             HeapRelation.DEFAULT_FILLFACTOR,
                             true,
                             backend.kernel().oldestUsableXid(),
-                            backend.kernel().transactions.multiXacts().nextMulti()));
+                            backend.kernel().transactions.multiXacts().nextMulti(),
+                            0,
+                            CatalogRows.UNKNOWN_TUPLES));
         }
+    }
+
+    /**
+     * The oldest xid and multixact of any table go on when the oldest tables were vacuumed, and
+     * with them what the transaction logs keep. Tables that are being created hold none older than
+     * the horizon of before the look. No transaction is open. (PostgreSQL:
+     * vac_update_datfrozenxid.)
+     */
+    void advanceOldest() {
+        int xid = backend.kernel().oldestUsableXid();
+        int multi = backend.kernel().transactions.multiXacts().oldestMulti();
+        backend.begin();
+        try {
+            for (ClassRow row : catalog.all(backend)) {
+                xid = TransactionId.precedes(row.frozenXid(), xid) ? row.frozenXid() : xid;
+                multi = row.minMulti() - multi < 0 ? row.minMulti() : multi;
+            }
+            backend.commit(true);
+        } finally {
+            backend.rollback();
+        }
+        int database = backend.database();
+        backend.kernel()
+                .transactions
+                .advanceOldest(backend.session(), xid, database, multi, database);
     }
 
     Table create(String name, TupleDescriptor columns, TableOptions options) {
@@ -96,12 +130,96 @@ final class Ddl {
             CatalogRows.putAttribute(oid, i + 1, columns.attribute(i), attributeRow);
             write(catalog.attributes(), attributeRow);
         }
-        backend.session().nextCommand();
-        backend.transaction().tablesChanged();
+        done();
         Table table = new Table(backend, oid, name);
         table.descriptor(columns);
         table.lock(LockMode.ACCESS_EXCLUSIVE);
         return table;
+    }
+
+    /** The lock comes first: what is read under it stays so. */
+    void drop(Table table) {
+        TableEntry entry = lockForChange(table);
+        remove(entry.oid());
+        if (entry.toastOid() != 0) {
+            remove(entry.toastOid());
+        }
+        try (CatalogScan scan = backend.catalogScan(catalog.attributes())) {
+            while (scan.next()) {
+                if (CatalogRows.oidOf(scan.row()) == entry.oid()) {
+                    changed(
+                            catalog.attributes(),
+                            deleter.delete(catalog.attributes(), scan.tid(), true));
+                }
+            }
+        }
+        done();
+    }
+
+    private TableEntry lockForChange(Table table) {
+        int oid = table.oid();
+        if (oid < ClusterCreation.FIRST_NORMAL_OID && oid > 0) {
+            throw new RefusedException(
+                    "the catalogue itself is not changed so: table=" + table.name());
+        }
+        TableEntry entry = table.lock(LockMode.ACCESS_EXCLUSIVE);
+        backend.session().lockedExclusively();
+        lockForWriting(catalog.classes());
+        lockForWriting(catalog.attributes());
+        backend.tables().add(oid);
+        if (entry.toastOid() != 0) {
+            backend.tables().add(entry.toastOid());
+        }
+        return entry;
+    }
+
+    private void remove(int oid) {
+        long[] tid = new long[1];
+        ClassRow row = catalog.row(backend, oid, tid);
+        changed(catalog.classes(), deleter.delete(catalog.classes(), tid[0], true));
+        dropFiles(row.fileNumber());
+    }
+
+    private void dropFiles(int number) {
+        SmgrRelation storage = catalog.storage(number);
+        backend.session().dropAtCommit(storage.spcOid(), storage.dbOid(), number);
+    }
+
+    void truncate(Table table) {
+        TableEntry entry = lockForChange(table);
+        replaceFiles(entry.oid());
+        if (entry.toastOid() != 0) {
+            replaceFiles(entry.toastOid());
+        }
+        done();
+    }
+
+    /** (PostgreSQL: RelationSetNewRelfilenode.) */
+    private void replaceFiles(int oid) {
+        long[] tid = new long[1];
+        ClassRow row = catalog.row(backend, oid, tid);
+        int number = createFiles(!row.isLogged());
+        row.withFiles(
+                        number,
+                        backend.kernel().oldestUsableXid(),
+                        backend.kernel().transactions.multiXacts().nextMulti())
+                .put(classRow);
+        changed(catalog.classes(), updater.update(catalog.classes(), tid[0], classRow, true));
+        dropFiles(row.fileNumber());
+    }
+
+    /** The lock on the table keeps everybody else from its rows in the catalogue. */
+    private static void changed(HeapRelation relation, TupleOutcome outcome) {
+        if (outcome != TupleOutcome.OK) {
+            throw new IllegalStateException(
+                    "a row of the catalogue changed under a lock: " + outcome + " rel=" + relation);
+        }
+    }
+
+    /** Later calls of this transaction look again. */
+    private void done() {
+        backend.session().nextCommand();
+        backend.transaction().tablesChanged();
     }
 
     private int newOid() {
@@ -125,7 +243,9 @@ final class Ddl {
                 options.fillFactor(),
                 options.vacuumTruncate(),
                 backend.kernel().oldestUsableXid(),
-                backend.kernel().transactions.multiXacts().nextMulti());
+                backend.kernel().transactions.multiXacts().nextMulti(),
+                0,
+                CatalogRows.UNKNOWN_TUPLES);
     }
 
     private void insert(ClassRow row) {
@@ -134,8 +254,12 @@ final class Ddl {
     }
 
     private void write(HeapRelation relation, RowValues row) {
-        backend.locks().lockRelation(backend.database(), relation.oid(), LockMode.ROW_EXCLUSIVE);
+        lockForWriting(relation);
         backend.inserter().insert(relation, row);
+    }
+
+    private void lockForWriting(HeapRelation relation) {
+        backend.locks().lockRelation(backend.database(), relation.oid(), LockMode.ROW_EXCLUSIVE);
     }
 
     /** (PostgreSQL: needs_toast_table; the columns' types know no shorter maximum here.) */

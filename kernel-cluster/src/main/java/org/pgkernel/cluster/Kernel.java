@@ -3,11 +3,14 @@ package org.pgkernel.cluster;
 import java.time.Clock;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.concurrent.Agent;
+import org.pgkernel.base.FilenodeMap;
 import org.pgkernel.base.disk.Disk;
+import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.heap.HeapEnvironment;
 import org.pgkernel.recovery.Primary;
@@ -41,7 +44,15 @@ final class Kernel {
     private final Recovery recovery;
     private final Set<Backend> backends = ConcurrentHashMap.newKeySet();
     private final AtomicInteger backendNumber = new AtomicInteger();
+
+    /** Null in a PostgreSQL cluster. */
     private final OwnCatalog own;
+
+    /** Catalogues of a PostgreSQL cluster's databases, by name. */
+    private final Map<String, PostgresCatalog.Database> databases = new ConcurrentHashMap<>();
+
+    private final Map<PostgresCatalog.Database, PostgresCatalog> catalogs =
+            new ConcurrentHashMap<>();
 
     private Kernel(Recovery recovery, ClusterOptions all) {
         this.recovery = recovery;
@@ -72,7 +83,10 @@ final class Kernel {
         heap =
                 new HeapEnvironment(
                         pool, primary.wal(), options.walCompression(), transactions, oids::next);
-        own = new OwnCatalog(pool.smgr(), unlogged, ClusterCreation.DATABASE);
+        own =
+                isPostgres(all.disk())
+                        ? null
+                        : new OwnCatalog(pool.smgr(), unlogged, ClusterCreation.DATABASE);
         checkpointer = new Checkpointer(primary, options, retention(all.disk()), stop);
         workers = new Workers(stop, agents(), options.workers() == RunOptions.Workers.BY_HAND);
     }
@@ -85,21 +99,50 @@ final class Kernel {
         return kernel;
     }
 
+    /** PostgreSQL's catalogue begins with this file; a cluster that was made here has none. */
+    private boolean isPostgres(Disk disk) {
+        return disk.exists(pool.smgr().dataDirectory() + "/global/" + FilenodeMap.NAME);
+    }
+
     /** The first time a cluster is opened its catalogue is empty. */
     private void describeCatalog() {
-        try (Backend backend = newBackend()) {
-            backend.describeCatalog();
+        if (own != null) {
+            try (Backend backend = newBackend()) {
+                backend.describeCatalog();
+            }
         }
     }
 
     Backend newBackend() {
+        if (own == null) {
+            throw new RefusedException(
+                    "a session in a PostgreSQL cluster belongs to a database, which has to be named");
+        }
+        return newBackend(own, ClusterCreation.DATABASE);
+    }
+
+    Backend newBackend(String database) {
+        if (own != null) {
+            throw new RefusedException(
+                    "this cluster has one database, which has no name: database=" + database);
+        }
+        PostgresCatalog.Database found = databases.computeIfAbsent(database, this::findDatabase);
+        PostgresCatalog catalog =
+                catalogs.computeIfAbsent(found, one -> new PostgresCatalog(pool.smgr(), one));
+        return newBackend(catalog, found.oid());
+    }
+
+    private PostgresCatalog.Database findDatabase(String name) {
+        try (Backend backend = newBackend(null, 0)) {
+            backend.begin();
+            return PostgresCatalog.database(backend, pool.smgr(), name);
+        }
+    }
+
+    private Backend newBackend(TableCatalog catalog, int database) {
         stop.check();
         Backend backend =
-                new Backend(
-                        this,
-                        own,
-                        ClusterCreation.DATABASE,
-                        "backend " + backendNumber.incrementAndGet());
+                new Backend(this, catalog, database, "backend " + backendNumber.incrementAndGet());
         backends.add(backend);
         return backend;
     }

@@ -4,13 +4,17 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import org.pgkernel.base.RelFileLocator;
+import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.cluster.CatalogRows.ClassRow;
 import org.pgkernel.heap.Attribute;
+import org.pgkernel.heap.HeapInPlace;
 import org.pgkernel.heap.HeapRelation;
+import org.pgkernel.heap.RelationHistory;
 import org.pgkernel.heap.RowValues;
 import org.pgkernel.heap.ToastStore;
 import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.heap.VacuumResult;
 import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
 
@@ -73,7 +77,7 @@ final class OwnCatalog implements TableCatalog {
         try (CatalogScan scan = backend.catalogScan(classes)) {
             RowValues row = scan.row();
             while (scan.next()) {
-                if (row.text(1).equals(name)) {
+                if (CatalogRows.nameOf(row, 1).equals(name)) {
                     int oid = CatalogRows.oidOf(row);
                     known.name(name, oid);
                     known.row(oid, scan.tid());
@@ -120,21 +124,11 @@ final class OwnCatalog implements TableCatalog {
         if (entry != null) {
             return entry;
         }
-        long[] tid = new long[1];
-        ClassRow row = row(backend, oid, tid);
+        ClassRow row = row(backend, oid, null);
         if (row == null) {
             return null;
         }
-        entry =
-                new TableEntry(
-                        oid,
-                        row.name(),
-                        heap(backend, row),
-                        tid[0],
-                        row.toastOid(),
-                        row.vacuumTruncate(),
-                        row.frozenXid(),
-                        row.minMulti());
+        entry = new TableEntry(oid, row.name(), heap(backend, row), row.toastOid());
         if (!mine) {
             known.put(entry);
         }
@@ -200,6 +194,37 @@ final class OwnCatalog implements TableCatalog {
             }
         }
         return new TupleDescriptor(found.stream().map(Column::attribute).toList());
+    }
+
+    @Override
+    public VacuumTarget vacuumTarget(Backend backend, int oid) {
+        long[] tid = new long[1];
+        ClassRow row = row(backend, oid, tid);
+        return row == null
+                ? null
+                : new VacuumTarget(
+                        tid[0],
+                        new RelationHistory(
+                                row.frozenXid(), row.minMulti(), row.pages(), row.tuples()),
+                        row.vacuumTruncate());
+    }
+
+    @Override
+    public void vacuumed(Backend backend, VacuumTarget target, VacuumResult result) {
+        RelationHistory before = target.history();
+        long[] values = {
+            newer(before.frozenXid(), result.frozenXid()),
+            result.minMulti() == 0 ? before.minMulti() : result.minMulti(),
+            result.pages(),
+            Double.doubleToRawLongBits(result.liveTuples())
+        };
+        new HeapInPlace(backend.heap()).set(classes, target.tid(), CatalogRows.VACUUMED, values);
+    }
+
+    /** (PostgreSQL: vac_update_relstats.) */
+    static int newer(int before, int now) {
+        boolean goesOn = TransactionId.isNormal(now) && TransactionId.precedes(before, now);
+        return goesOn ? now : before;
     }
 
     /** All tables, TOAST tables too, as of now. */

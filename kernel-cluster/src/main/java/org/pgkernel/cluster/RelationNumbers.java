@@ -22,12 +22,20 @@ final class RelationNumbers {
     int next(int spc, int db) {
         while (true) {
             int number = oids.next();
-            SmgrRelation relation = smgr.open(spc, db, number);
-            // What was remembered may be another relation's of this number, long gone.
-            smgr.close(relation);
-            if (!smgr.open(spc, db, number).exists(ForkNumber.MAIN)) {
+            if (isFree(spc, db, number)) {
                 return number;
             }
         }
+    }
+
+    /** What was remembered of such a relation may be another one's of this number, long gone. */
+    boolean isFree(int spc, int db, int number) {
+        smgr.close(smgr.open(spc, db, number));
+        SmgrRelation relation = smgr.open(spc, db, number);
+        boolean free = !relation.exists(ForkNumber.MAIN);
+        if (!free) {
+            smgr.close(relation);
+        }
+        return free;
     }
 }

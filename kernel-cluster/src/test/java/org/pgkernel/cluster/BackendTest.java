@@ -8,11 +8,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.heap.Attribute;
 import org.pgkernel.heap.RowValues;
 import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.heap.VacuumOptions;
+import org.pgkernel.heap.VacuumResult;
 import org.pgkernel.testkit.SimulatedDisk;
+import org.pgkernel.xact.FreezeSettings;
+import org.pgkernel.xact.LockMode;
 
 /** Tables, transactions and what they see, over a simulated disk. */
 class BackendTest {
@@ -126,12 +131,7 @@ class BackendTest {
         Table table = backend.createTable("t", COLUMNS, TableOptions.DEFAULT);
         insert(table, 1, "one");
         assertEquals(List.of("1one"), rows(table));
-        String file =
-                "/data/"
-                        + table.lock(org.pgkernel.xact.LockMode.ACCESS_SHARE)
-                                .heap()
-                                .storage()
-                                .path(org.pgkernel.base.ForkNumber.MAIN);
+        String file = file(table);
         assertTrue(disk.exists(file));
         backend.rollback();
         assertThrows(RefusedException.class, () -> backend.table("t"));
@@ -275,6 +275,192 @@ class BackendTest {
         assertEquals(List.of("pgk_class", "pgk_attribute"), rowsOfCatalogue());
     }
 
+    @Test
+    void vacuumPutsDownWhatItFoundAndTheTransactionLogsOldestXidGoesOn() {
+        Table table = create("t");
+        backend.begin();
+        insert(table, 1, "one");
+        insert(table, 2, "x".repeat(9000));
+        backend.commit();
+        int before = TestRun.control(disk).checkPointOldestXid();
+        for (String each : List.of("t", "pgk_class", "pgk_attribute")) {
+            VacuumResult result =
+                    backend.vacuum(each, VacuumOptions.DEFAULT.withFreeze(FreezeSettings.FREEZE));
+            assertTrue(result.frozenTuples() > 0, each);
+        }
+        cluster.checkpoint();
+        assertTrue(TestRun.control(disk).checkPointOldestXid() > before);
+        RowValues row = backend.table("pgk_class").newRow();
+        crash(SimulatedDisk.LOSE_ALL);
+        Table again = backend.table("t");
+        backend.begin();
+        Table catalogue = backend.table("pgk_class");
+        int found = 0;
+        try (TableScan scan = catalogue.scan()) {
+            while (scan.next()) {
+                scan.read(row);
+                if (CatalogRows.ClassRow.of(row).name().equals("t")) {
+                    assertEquals(1, CatalogRows.ClassRow.of(row).pages());
+                    assertEquals(2, CatalogRows.ClassRow.of(row).tuples());
+                    found++;
+                }
+            }
+        }
+        assertEquals(1, found);
+        RowValues long2 = again.newRow();
+        try (TableScan scan = again.scan()) {
+            assertTrue(scan.next());
+            assertTrue(scan.next());
+            scan.read(long2);
+            assertEquals(9000, again.value(long2, 1).length);
+        }
+        backend.commit();
+        assertThrows(
+                RefusedException.class,
+                () -> {
+                    backend.begin();
+                    backend.vacuum("t", VacuumOptions.DEFAULT);
+                });
+        backend.rollback();
+    }
+
+    private String file(Table table) {
+        return "/data/" + table.lock(LockMode.ACCESS_SHARE).heap().storage().path(ForkNumber.MAIN);
+    }
+
+    @Test
+    @DisplayName(
+            "C11 (1): a dropped table's number stays taken until the checkpoint after the drop")
+    void aDroppedTableIsGoneAndItsFileStaysEmptyUntilTheCheckpoint() {
+        Table table = create("t");
+        backend.begin();
+        insert(table, 1, "one");
+        String file = file(table);
+        backend.commit();
+        cluster.checkpoint();
+        assertTrue(disk.content(file).length > 0);
+        backend.begin();
+        backend.dropTable("t");
+        assertThrows(RefusedException.class, () -> backend.table("t"));
+        backend.rollback();
+        assertEquals(List.of("1one"), rowsIn(backend, "t"));
+        backend.begin();
+        backend.dropTable("t");
+        backend.commit();
+        assertThrows(RefusedException.class, () -> rowsIn(backend, "t"));
+        backend.begin();
+        assertThrows(RefusedException.class, () -> insert(table, 2, "two"));
+        backend.rollback();
+        assertEquals(0, disk.content(file).length);
+        int number = Integer.parseInt(file.substring(file.lastIndexOf('/') + 1));
+        assertFalse(cluster.kernelForTests().numbers.isFree(1663, 5, number));
+        cluster.checkpoint();
+        assertNull(disk.content(file));
+        assertTrue(cluster.kernelForTests().numbers.isFree(1663, 5, number));
+        create("t");
+        assertEquals(List.of(), rowsIn(backend, "t"));
+    }
+
+    @Test
+    @DisplayName("C11 (1): redo of a drop does not meet another table's file")
+    void afterACrashADropIsRedoneAndTheNumberIsNotAnotherTables() {
+        for (long outcome : new long[] {SimulatedDisk.LOSE_ALL, SimulatedDisk.KEEP_ALL, 3, 4, 5}) {
+            Table table = create("old");
+            backend.begin();
+            String oldFile = file(table);
+            insert(table, 1, "one");
+            backend.commit();
+            backend.begin();
+            backend.dropTable("old");
+            backend.commit();
+            Table next = create("next" + outcome);
+            backend.begin();
+            assertNotEquals(oldFile, file(next));
+            insert(next, 2, "two");
+            backend.commit();
+            crash(outcome);
+            assertNull(disk.content(oldFile));
+            assertEquals(List.of("2two"), rowsIn(backend, "next" + outcome));
+        }
+    }
+
+    @Test
+    void aTruncatedTableIsEmptyInNewFilesAndARollbackBringsTheOldOnesBack() {
+        Table table = create("t");
+        backend.begin();
+        insert(table, 1, "x".repeat(9000));
+        String file = file(table);
+        backend.commit();
+        backend.begin();
+        backend.truncate("t");
+        assertEquals(List.of(), rows(table));
+        assertNotEquals(file, file(table));
+        insert(table, 2, "two");
+        assertEquals(List.of("2two"), rows(table));
+        backend.rollback();
+        backend.begin();
+        RowValues row = table.newRow();
+        try (TableScan scan = table.scan()) {
+            assertTrue(scan.next());
+            scan.read(row);
+            assertEquals(9000, table.text(row, 1).length());
+        }
+        backend.savepoint("s");
+        backend.truncate("t");
+        backend.rollbackTo("s");
+        assertEquals(file, file(table));
+        backend.truncate("t");
+        insert(table, 3, "three");
+        backend.commit();
+        assertEquals(0, disk.content(file).length);
+        crash(SimulatedDisk.LOSE_ALL);
+        assertEquals(List.of("3three"), rowsIn(backend, "t"));
+        assertNull(disk.content(file));
+    }
+
+    @Test
+    void anotherBackendFollowsATruncatedTableToItsNewFiles() {
+        Table mine = create("t");
+        try (Backend other = cluster.newBackend()) {
+            Table theirs = other.table("t");
+            other.begin();
+            insert(theirs, 1, "one");
+            other.commit();
+            backend.begin();
+            backend.truncate("t");
+            insert(mine, 2, "two");
+            backend.commit();
+            other.begin();
+            insert(theirs, 3, "three");
+            assertEquals(List.of("2two", "3three"), rows(theirs));
+            other.commit();
+            backend.begin();
+            backend.dropTable("t");
+            backend.commit();
+            other.begin();
+            assertThrows(RefusedException.class, () -> rows(theirs));
+            other.rollback();
+            Table again = create("t");
+            assertNotEquals(mine.oid(), again.oid());
+            assertEquals(again.oid(), other.table("t").oid());
+        }
+    }
+
+    @Test
+    void anUnloggedTableCanBeTruncated() {
+        backend.begin();
+        Table table = backend.createTable("t", COLUMNS, TableOptions.DEFAULT.withUnlogged(true));
+        insert(table, 1, "one");
+        backend.commit();
+        backend.begin();
+        backend.truncate("t");
+        insert(table, 2, "two");
+        backend.commit();
+        assertEquals(List.of("2two"), rowsIn(backend, "t"));
+        crash(SimulatedDisk.KEEP_ALL);
+        assertEquals(List.of(), rowsIn(backend, "t"));
+    }
+
     private List<String> rowsOfCatalogue() {
         Table table = backend.table("pgk_class");
         backend.begin();
@@ -283,7 +469,7 @@ class BackendTest {
         try (TableScan scan = table.scan()) {
             while (scan.next()) {
                 scan.read(row);
-                names.add(row.text(1));
+                names.add(CatalogRows.nameOf(row, 1));
             }
         }
         backend.commit();
