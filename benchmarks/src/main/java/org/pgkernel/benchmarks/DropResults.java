@@ -15,9 +15,10 @@ final class DropResults {
     private static final String PARAMETER = "Param: ";
 
     /**
-     * Benchmark's simple name, a metric after a colon, and parameters sorted by name; the score.
+     * Benchmark's simple name, a metric after a colon, and parameters sorted by name; the scores,
+     * one of each process that measured it.
      */
-    private final Map<String, Double> scores = new HashMap<>();
+    private final Map<String, List<Double>> scores = new HashMap<>();
 
     private DropResults() {}
 
@@ -48,7 +49,8 @@ final class DropResults {
                 }
             }
             String name = fields.get(0).replace("org.pgkernel.benchmarks.", "");
-            scores.put(key(name, parameters), Double.valueOf(fields.get(4)));
+            scores.computeIfAbsent(key(name, parameters), key -> new ArrayList<>())
+                    .add(Double.valueOf(fields.get(4)));
         }
     }
 
@@ -77,10 +79,14 @@ final class DropResults {
     }
 
     /**
-     * @return NaN when that was not measured
+     * @return the median over the processes; NaN when that was not measured
      */
     double score(String name, String... parameters) {
-        return scores.getOrDefault(key(name, List.of(parameters)), Double.NaN);
+        List<Double> found = scores.get(key(name, List.of(parameters)));
+        return found == null
+                ? Double.NaN
+                : ReplacementPairs.median(
+                        found.stream().mapToDouble(Double::doubleValue).toArray());
     }
 
     /** Median of a drop, nanoseconds. */

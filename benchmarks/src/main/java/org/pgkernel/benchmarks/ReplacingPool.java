@@ -10,6 +10,7 @@ import org.pgkernel.bufmgr.BufferPoolOptions;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.bufmgr.PoolFiller;
 import org.pgkernel.bufmgr.ReadMode;
+import org.pgkernel.bufmgr.SwitchedBookkeeping;
 import org.pgkernel.smgr.SizePolicy;
 import org.pgkernel.smgr.SmgrRelation;
 import org.pgkernel.smgr.StorageManager;
@@ -34,6 +35,21 @@ final class ReplacingPool implements AutoCloseable {
     private int next;
 
     ReplacingPool(DropStrategy strategy) throws IOException {
+        this(strategy, null);
+    }
+
+    /** Whose pages are replaced by pages of the same relation, as the switch demands. */
+    ReplacingPool(SwitchedBookkeeping bookkeeping) throws IOException {
+        this(null, bookkeeping);
+        bookkeeping.check(true);
+        for (int i = 0; i < RELATIONS * BLOCKS; i++) {
+            replace();
+        }
+        bookkeeping.check(false);
+    }
+
+    private ReplacingPool(DropStrategy strategy, SwitchedBookkeeping bookkeeping)
+            throws IOException {
         scratch = new Scratch();
         String directory = scratch.resolve("data").toString();
         Files.createDirectories(scratch.resolve("data").resolve("base").resolve("1"));
@@ -46,7 +62,10 @@ final class ReplacingPool implements AutoCloseable {
                         SizePolicy.SHARED,
                         new SyncRequests(disk, directory));
         BufferPoolOptions options = BufferPoolOptions.of(BUFFERS).withChecksums(false);
-        pool = BufferPool.open(options.withStrategy(strategy), smgr, lsn -> {});
+        pool =
+                bookkeeping == null
+                        ? BufferPool.open(options.withStrategy(strategy), smgr, lsn -> {})
+                        : bookkeeping.open(options, smgr);
         filler = new PoolFiller(pool);
         for (int i = 0; i < RELATIONS; i++) {
             relations[i] = smgr.open(RelFileLocator.DEFAULT_TABLESPACE, 1, FIRST + i);
