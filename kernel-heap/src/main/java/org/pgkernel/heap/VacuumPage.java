@@ -21,8 +21,8 @@ import org.pgkernel.wal.RecordInsert;
  * finds, the all-visible bit of the map comes after the page's flag, and both after all that made
  * it true (HEAP-30, C17).
  *
- * <p>One backend's; the fields that tell of the page hold until the next call. Allocates nothing.
- * (PostgreSQL: lazy_scan_prune, lazy_scan_noprune, lazy_vacuum_heap_page, heap_page_is_all_visible,
+ * <p>One backend's; the fields that tell of the page hold until the next call. (PostgreSQL:
+ * lazy_scan_prune, lazy_scan_noprune, lazy_vacuum_heap_page, heap_page_is_all_visible,
  * vacuumlazy.c.)
  */
 final class VacuumPage {
