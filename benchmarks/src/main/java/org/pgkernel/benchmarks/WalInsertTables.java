@@ -38,7 +38,7 @@ final class WalInsertTables {
               compare-and-set, and waiting after a failed one (nothing). None was worth its complication.
             - **The mark on the disk is missed** on this machine, whose disk takes over 3 GB/s with syncs: two processors that sum, lay out and copy records
               of 100 bytes, and write them, too, bring half of that, and three quarters with records of 8 KiB. While the log is synced nobody writes, so the ring fills then.
-            - **A committer leads, no thread of its own flushes.** The flusher shares more at eight threads, since it looks again only when the woken have inserted; for
+            - **A committer leads, no thread of its own flushes.** The flusher shares more at eight threads (probably as it looks again only when the woken have inserted); for
               one committer, who has to wake it and be woken, it is slower by a fifth. The leader needs no thread and meets the mark, so it stays.
             - **The Disruptor** needs one consumer that does all work which depends on a record's place. It keeps up with commits, where the disk decides, and inserts less than
               half as much from two threads; and its producers do not know their record's LSN.
@@ -186,7 +186,7 @@ final class WalInsertTables {
         String format = "%,." + digits + "f";
         ListStatistics statistics = new ListStatistics(values);
         String mean = String.format(Locale.ROOT, format, statistics.getMean());
-        return values.length < 2
+        return values.length < 3
                 ? mean
                 : mean
                         + " ± "
