@@ -1,5 +1,6 @@
 package org.pgkernel.cluster;
 
+import java.util.List;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.BackendBuffers;
 import org.pgkernel.fsm.FreeSpaceMap;
@@ -248,6 +249,18 @@ public final class Backend implements AutoCloseable {
         begin();
         ddl.describeCatalog();
         commit(true);
+    }
+
+    /** All tables of our own catalogue as of now, TOAST tables too. No transaction is open. */
+    List<CatalogRows.ClassRow> allTables() {
+        begin();
+        try {
+            List<CatalogRows.ClassRow> all = ((OwnCatalog) catalog).all(this);
+            commit(false);
+            return all;
+        } finally {
+            rollback();
+        }
     }
 
     CatalogScan catalogScan(HeapRelation relation) {

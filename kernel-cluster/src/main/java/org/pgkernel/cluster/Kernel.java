@@ -2,6 +2,8 @@ package org.pgkernel.cluster;
 
 import java.time.Clock;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -41,6 +43,10 @@ final class Kernel {
     final Checkpointer checkpointer;
     final HeapEnvironment heap;
     final Workers workers;
+
+    /** Null in a PostgreSQL cluster. */
+    final VacuumWorker vacuumWorker;
+
     private final Recovery recovery;
     private final Set<Backend> backends = ConcurrentHashMap.newKeySet();
     private final AtomicInteger backendNumber = new AtomicInteger();
@@ -87,6 +93,7 @@ final class Kernel {
                 isPostgres(all.disk())
                         ? null
                         : new OwnCatalog(pool.smgr(), unlogged, ClusterCreation.DATABASE);
+        vacuumWorker = own == null ? null : new VacuumWorker(this);
         checkpointer = new Checkpointer(primary, options, retention(all.disk()), stop);
         workers = new Workers(stop, agents(), options.workers() == RunOptions.Workers.BY_HAND);
     }
@@ -159,7 +166,9 @@ final class Kernel {
     }
 
     private List<Agent> agents() {
-        return List.of(
+        List<Agent> agents = new ArrayList<>();
+        Collections.addAll(
+                agents,
                 pool.backgroundWriter(options.backgroundWriter(), options.nanoClock()),
                 new WalBackgroundWriter(
                         primary.wal(),
@@ -167,6 +176,10 @@ final class Kernel {
                         Math.min(WalBackgroundWriter.DEFAULT_FLUSH_AFTER, options.walBuffers() / 4),
                         options.nanoClock()),
                 checkpointer);
+        if (vacuumWorker != null) {
+            agents.add(vacuumWorker);
+        }
+        return agents;
     }
 
     /** With replication slots all WAL stays: nobody here knows what they need. */
@@ -214,14 +227,26 @@ final class Kernel {
         }
     }
 
+    private void endWorkers() {
+        if (vacuumWorker != null) {
+            vacuumWorker.end();
+        }
+        workers.close();
+    }
+
+    /** Xids after which a table is vacuumed in any case. (autovacuum_freeze_max_age) */
+    int freezeMaxAge() {
+        return XactOptions.DEFAULT.freezeMaxAge();
+    }
+
     /** Workers end; nothing is written. */
     void abandon() {
-        workers.close();
+        endWorkers();
     }
 
     /** The last checkpoint. Nobody else uses the kernel any more. */
     void shutdown() {
-        workers.close();
+        endWorkers();
         stop.check();
         for (Backend backend : backends) {
             backend.close();

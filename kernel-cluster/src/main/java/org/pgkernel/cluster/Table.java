@@ -1,6 +1,7 @@
 package org.pgkernel.cluster;
 
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.LongAdder;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.heap.BulkInsert;
 import org.pgkernel.heap.HeapFetch;
@@ -27,6 +28,9 @@ public final class Table {
     private final String name;
     private final HeapFetch fetch;
 
+    /** Tells the vacuum worker of rows left behind; null without one. */
+    private final LongAdder deadRows;
+
     /** What is held, and what is known, is of this epoch of the backend's transaction. */
     private long epoch = -1;
 
@@ -40,6 +44,8 @@ public final class Table {
         this.name = name;
         transaction = backend.transaction();
         fetch = new HeapFetch(backend.heap());
+        VacuumWorker worker = backend.kernel().vacuumWorker;
+        deadRows = worker == null ? null : worker.deadRows(oid);
     }
 
     public String name() {
@@ -59,6 +65,12 @@ public final class Table {
     /** A row to fill. */
     public RowValues newRow() {
         return new RowValues(descriptor);
+    }
+
+    private void countDead(TupleOutcome outcome) {
+        if (outcome == TupleOutcome.OK && deadRows != null) {
+            deadRows.increment();
+        }
     }
 
     void descriptor(TupleDescriptor columns) {
@@ -201,6 +213,7 @@ public final class Table {
         transaction.enter();
         try {
             TupleOutcome outcome = backend.changes().update(this, tid, row);
+            countDead(outcome);
             transaction.leave();
             return outcome;
         } catch (RuntimeException | Error e) {
@@ -217,6 +230,7 @@ public final class Table {
         transaction.enter();
         try {
             TupleOutcome outcome = backend.changes().delete(this, tid);
+            countDead(outcome);
             transaction.leave();
             return outcome;
         } catch (RuntimeException | Error e) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.*;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -459,6 +460,32 @@ class BackendTest {
         assertEquals(List.of("2two"), rowsIn(backend, "t"));
         crash(SimulatedDisk.KEEP_ALL);
         assertEquals(List.of(), rowsIn(backend, "t"));
+    }
+
+    @Test
+    void theVacuumWorkerVacuumsATableOfWhichManyRowsWereDeleted() {
+        Table table = create("t");
+        long[] tids = new long[100];
+        backend.begin();
+        for (int i = 0; i < tids.length; i++) {
+            tids[i] = insert(table, i, "word");
+        }
+        backend.commit();
+        clock.pass(2, TimeUnit.MINUTES);
+        assertEquals(0, cluster.kernelForTests().vacuumWorker.doWork(), "nothing to do");
+        backend.begin();
+        for (int i = 0; i < 60; i++) {
+            table.delete(tids[i]);
+        }
+        backend.commit();
+        assertEquals(0, cluster.kernelForTests().vacuumWorker.doWork(), "not yet time");
+        clock.pass(2, TimeUnit.MINUTES);
+        assertEquals(1, cluster.kernelForTests().vacuumWorker.doWork());
+        clock.pass(2, TimeUnit.MINUTES);
+        assertEquals(0, cluster.kernelForTests().vacuumWorker.doWork(), "it was vacuumed");
+        VacuumResult after = backend.vacuum("t", VacuumOptions.DEFAULT);
+        assertEquals(0, after.deletedTuples() + after.deadItems());
+        assertEquals(40, rowsIn(backend, "t").size());
     }
 
     private List<String> rowsOfCatalogue() {
