@@ -1,0 +1,208 @@
+package org.pgkernel.benchmarks;
+
+import java.io.IOException;
+import java.util.Locale;
+import org.pgkernel.base.ForkNumber;
+import org.pgkernel.base.RelFileLocator;
+import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.bufmgr.PoolFiller;
+import org.pgkernel.cluster.Backend;
+import org.pgkernel.cluster.Cluster;
+import org.pgkernel.cluster.ClusterOptions;
+import org.pgkernel.cluster.CreateOptions;
+import org.pgkernel.cluster.RunOptions;
+import org.pgkernel.cluster.Table;
+import org.pgkernel.cluster.TableOptions;
+import org.pgkernel.cluster.TableScan;
+import org.pgkernel.heap.Attribute;
+import org.pgkernel.heap.RowValues;
+import org.pgkernel.heap.TupleDescriptor;
+import org.pgkernel.heap.VacuumOptions;
+import org.pgkernel.smgr.SizePolicy;
+
+/**
+ * What the pool's size adds to TRUNCATE and to VACUUM's truncation of a table of 100 pages on a
+ * running cluster of ours: FULL_SCAN is PostgreSQL as it is, LOOKUP with shared sizes what the
+ * thread measured as patched, ADAPTIVE ours. Every buffer holds a page of some other relation when
+ * it begins. A truncation's cost is that of VACUUM less that of VACUUM with truncation off, of the
+ * same table, in turns.
+ */
+public final class PrimaryTruncateReport {
+    private static final int PAGES = 100;
+    private static final int ROWS_A_PAGE = 12;
+    private static final int COLUMNS = 10;
+    private static final int PAGES_OF_OTHERS = 128;
+    private static final int FIRST_OTHER = 1_000_000_000;
+    private static final String[] SIZES = {"128MB", "1GB", "10GB", "20GB", "100GB"};
+    private static final DropStrategy[] STRATEGIES = {
+        DropStrategy.ADAPTIVE, DropStrategy.LOOKUP, DropStrategy.FULL_SCAN
+    };
+
+    private PrimaryTruncateReport() {}
+
+    /** A table of a cluster with a full pool, and what its statements took. */
+    private static final class Bench implements AutoCloseable {
+        private final Cluster cluster;
+        private final Backend backend;
+        private final RowValues[] rows = new RowValues[PAGES * ROWS_A_PAGE];
+        private final int repetitions;
+        final double[] truncate;
+        final double[] vacuum;
+        final double[] vacuumWithout;
+
+        Bench(Scratch scratch, DropStrategy strategy, String size, int repetitions) {
+            this.repetitions = repetitions;
+            truncate = new double[repetitions];
+            vacuum = new double[repetitions];
+            vacuumWithout = new double[repetitions];
+            java.nio.file.Path data = scratch.resolve(strategy + "-" + size);
+            Cluster.create(data, CreateOptions.defaults().withChecksums(false));
+            cluster =
+                    Cluster.open(
+                            data,
+                            ClusterOptions.defaults()
+                                    .withSharedBuffers(buffers(size))
+                                    .withDropStrategy(strategy)
+                                    .withSizePolicy(SizePolicy.SHARED)
+                                    .withRun(
+                                            RunOptions.defaults()
+                                                    .withCheckpointTimeoutNanos(
+                                                            1800L * 1_000_000_000L)
+                                                    .withWalSize(10L << 30, 1L << 30)));
+            backend = cluster.newBackend();
+            Attribute[] columns = new Attribute[COLUMNS + 1];
+            columns[0] = Attribute.of("id", "int4");
+            for (int i = 1; i <= COLUMNS; i++) {
+                columns[i] = Attribute.of("c" + i, "name");
+            }
+            backend.begin();
+            Table table =
+                    backend.createTable("t", TupleDescriptor.of(columns), TableOptions.DEFAULT);
+            backend.commit();
+            byte[] name = new byte[64];
+            name[0] = 'a';
+            for (int i = 0; i < rows.length; i++) {
+                rows[i] = table.newRow();
+                rows[i].setNumber(0, i);
+                for (int column = 1; column <= COLUMNS; column++) {
+                    rows[i].setBytes(column, name);
+                }
+            }
+            fillPool();
+        }
+
+        /** The catalogue's pages stay; everything else is others'. */
+        private void fillPool() {
+            PoolFiller filler = new PoolFiller(cluster.pool());
+            int nbuffers = cluster.pool().nbuffers();
+            int others = Math.max(1, nbuffers / PAGES_OF_OTHERS);
+            int used = cluster.pool().snapshot().summary().used();
+            for (int i = 0; i < nbuffers - used; i++) {
+                filler.map(
+                        RelFileLocator.DEFAULT_TABLESPACE,
+                        5,
+                        FIRST_OTHER + i % others,
+                        ForkNumber.MAIN.ordinal(),
+                        i / others);
+            }
+        }
+
+        void run() {
+            for (int i = -5; i < repetitions; i++) {
+                fill();
+                long began = System.nanoTime();
+                backend.begin();
+                backend.truncate("t");
+                backend.commit();
+                note(truncate, i, began);
+
+                fill();
+                deleteAll();
+                began = System.nanoTime();
+                backend.vacuum("t", VacuumOptions.DEFAULT.withTruncate(false));
+                note(vacuumWithout, i, began);
+                fill();
+                deleteAll();
+                began = System.nanoTime();
+                int removed = backend.vacuum("t", VacuumOptions.DEFAULT).removedPages();
+                note(vacuum, i, began);
+                if (removed < PAGES) {
+                    throw new IllegalStateException("only " + removed + " pages were cut off");
+                }
+            }
+        }
+
+        private void fill() {
+            backend.begin();
+            backend.table("t").multiInsert(rows, rows.length, null);
+            backend.commit();
+        }
+
+        private void deleteAll() {
+            backend.begin();
+            Table table = backend.table("t");
+            try (TableScan scan = table.scan()) {
+                while (scan.next()) {
+                    table.delete(scan.tid());
+                }
+            }
+            backend.commit();
+        }
+
+        /** The first few are warm-up. Milliseconds. */
+        private static void note(double[] into, int i, long began) {
+            if (i >= 0) {
+                into[i] = (System.nanoTime() - began) / 1e6;
+            }
+        }
+
+        @Override
+        public void close() {
+            backend.close();
+            cluster.abandon();
+        }
+    }
+
+    private static int buffers(String size) {
+        int number = Integer.parseInt(size.replaceAll("[A-Z]", ""));
+        return number * (size.endsWith("GB") ? 131_072 : 128);
+    }
+
+    public static void main(String[] args) throws IOException {
+        Locale.setDefault(Locale.ROOT);
+        int repetitions = args.length > 0 ? Integer.parseInt(args[0]) : 50;
+        System.out.println(
+                "| strategy | shared_buffers | TRUNCATE, ms | VACUUM, ms | VACUUM without truncation,"
+                        + " ms | truncation, ms |\n|---|---|---:|---:|---:|---:|");
+        for (DropStrategy strategy : STRATEGIES) {
+            double[] truncates = new double[SIZES.length];
+            double[] cuts = new double[SIZES.length];
+            for (int i = 0; i < SIZES.length; i++) {
+                try (Scratch scratch = new Scratch();
+                        Bench bench = new Bench(scratch, strategy, SIZES[i], repetitions)) {
+                    bench.run();
+                    truncates[i] = Bootstrap.median(bench.truncate);
+                    double with = Bootstrap.median(bench.vacuum);
+                    double without = Bootstrap.median(bench.vacuumWithout);
+                    cuts[i] = with - without;
+                    System.out.printf(
+                            "| %s | %s | %.3f | %.3f | %.3f | %.3f |%n",
+                            strategy, SIZES[i], truncates[i], with, without, cuts[i]);
+                }
+            }
+            System.out.printf(
+                    "%nGreatest / least over the sizes, %s: TRUNCATE %.2f, truncation %.2f%n%n",
+                    strategy, spread(truncates), spread(cuts));
+        }
+    }
+
+    private static double spread(double[] values) {
+        double least = Double.MAX_VALUE;
+        double most = 0;
+        for (double value : values) {
+            least = Math.min(least, value);
+            most = Math.max(most, value);
+        }
+        return most / least;
+    }
+}
