@@ -1,5 +1,6 @@
 package org.pgkernel.index;
 
+import java.util.Arrays;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.pgkernel.base.Page;
@@ -10,8 +11,6 @@ import org.pgkernel.recovery.RedoBuffer;
 import org.pgkernel.recovery.RedoContext;
 import org.pgkernel.recovery.RmgrIds;
 import org.pgkernel.wal.WalRecord;
-
-import java.util.Arrays;
 
 /**
  * Changes that extensions log as differences of whole pages: runs of {@code offset 2, length 2,

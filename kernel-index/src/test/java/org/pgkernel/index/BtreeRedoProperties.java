@@ -2,21 +2,19 @@ package org.pgkernel.index;
 
 import static org.junit.jupiter.api.Assertions.*;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.TreeSet;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
-
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.DamagedDataException;
 import org.pgkernel.index.BtreePages.Item;
-
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Random;
-import java.util.TreeSet;
 
 /** The page changes of B-tree redo against lists of keys and tids. */
 class BtreeRedoProperties {

@@ -3,6 +3,8 @@ package org.pgkernel.index;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -14,9 +16,6 @@ import org.pgkernel.wal.WalReader;
 import org.pgkernel.wal.WalRecord;
 import org.pgkernel.wal.WalRecordBuilder;
 import org.pgkernel.wal.WalWriter;
-
-import java.nio.file.Files;
-import java.nio.file.Path;
 
 class RecordCheckTest {
     private static final int SEGMENT = 1 << 20;
