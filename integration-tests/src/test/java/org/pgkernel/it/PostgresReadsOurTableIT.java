@@ -16,9 +16,11 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.pgkernel.cluster.Backend;
@@ -113,11 +115,95 @@ class PostgresReadsOurTableIT {
             int[] files = writeOurs(ours, toastOid, checksums);
             place(ours.resolve("base/5/" + files[0]), theirs.resolve(mainPath));
             place(ours.resolve("base/5/" + files[1]), theirs.resolve(toastPath));
+            List<Integer> free =
+                    RecordedFreeSpace.asWeTellIt(ours, "base/5/" + files[0], checksums);
+            List<Integer> toastFree =
+                    RecordedFreeSpace.asWeTellIt(ours, "base/5/" + files[1], checksums);
             try (PostgresServer server = server(theirs);
                     Connection connection = server.connect("postgres");
                     Statement statement = connection.createStatement()) {
+                statement.execute("create extension pg_freespacemap");
+                String toast = "pg_toast.pg_toast_" + query(statement, "select 't'::regclass::oid");
+                RecordedFreeSpace.assertEqual(
+                        free, RecordedFreeSpace.asPostgresTellsIt(statement, "t"));
+                RecordedFreeSpace.assertEqual(
+                        toastFree, RecordedFreeSpace.asPostgresTellsIt(statement, toast));
                 judge(statement, toastOid);
             }
+        }
+    }
+
+    /** PostgreSQL's search begins at the root of our map's tree. */
+    private static void postgresFillsWhatOurMapNames(Statement statement) throws SQLException {
+        String size = query(statement, "select pg_relation_size('t')");
+        int rows =
+                Integer.parseInt(
+                        query(statement, "select sum(avail) / 400 from pg_freespace('t')"));
+        assertTrue(rows > 300, "more than two pages' worth: " + rows);
+        statement.execute(
+                "insert into t (id, short) select -i, repeat('x', 100) from generate_series(1, "
+                        + rows
+                        + ") i");
+        assertEquals(size, query(statement, "select pg_relation_size('t')"));
+        statement.execute("delete from t where id < 0");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("we read the free space map of a table that PostgreSQL vacuumed, and insert by it")
+    void weReadPostgresFreeSpaceMap(boolean checksums) throws Exception {
+        try (WorkDirectory work = WorkDirectory.create("pgkernel-it-ourtable")) {
+            Path data = work.resolve("postgres");
+            ClusterCopy.copy(Templates.of(PostgresBinaries.judge(), checksums, 16), data);
+            String path;
+            List<Integer> theirs;
+            try (PostgresServer server = server(data);
+                    Connection connection = server.connect("postgres");
+                    Statement statement = connection.createStatement()) {
+                statement.execute("create extension pg_freespacemap");
+                statement.execute("create table f (id int, word varchar(400))");
+                // Past one leaf page of the map (4069 blocks), so that its upper levels matter.
+                statement.execute(
+                        "insert into f select i, repeat('w', 10 + i * 7 % 390)"
+                                + " from generate_series(1, 160000) i");
+                statement.execute("delete from f where id > 500 and id % 400 < id / 1000");
+                statement.execute("vacuum f");
+                path = query(statement, "select pg_relation_filepath('f')");
+                theirs = RecordedFreeSpace.asPostgresTellsIt(statement, "f");
+                server.stop(PostgresServer.StopMode.FAST);
+            }
+            assertTrue(theirs.size() > 4200, "blocks " + theirs.size());
+            assertTrue(theirs.stream().distinct().count() > 30, "many categories");
+            RecordedFreeSpace.assertEqual(
+                    theirs, RecordedFreeSpace.asWeTellIt(data, path, checksums));
+            long before = Files.size(data.resolve(path));
+            int rows = theirs.stream().mapToInt(Integer::intValue).sum() / 800;
+            assertTrue(rows > 300, "more than two pages' worth: " + rows);
+            insertOurs(data, rows);
+            assertEquals(before, Files.size(data.resolve(path)), "what is free is used first");
+            try (PostgresServer server = server(data);
+                    Connection connection = server.connect("postgres");
+                    Statement statement = connection.createStatement()) {
+                assertEquals(
+                        Integer.toString(rows),
+                        query(statement, "select count(*) from f where id < 0"));
+            }
+        }
+    }
+
+    private static void insertOurs(Path data, int rows) {
+        try (Cluster cluster =
+                        Cluster.open(data, ClusterOptions.defaults().withSharedBuffers(256));
+                Backend backend = cluster.newBackend("postgres")) {
+            Table table = backend.table("public.f");
+            RowValues row = table.newRow();
+            backend.begin();
+            for (int i = 1; i <= rows; i++) {
+                row.setNumber(0, -i);
+                row.setText(1, "x".repeat(100));
+                table.insert(row);
+            }
+            backend.commit();
         }
     }
 
@@ -358,6 +444,17 @@ class PostgresReadsOurTableIT {
         for (String table : new String[] {"t", toast}) {
             String all = "select count(*)||' '||coalesce(min(msg),'') from verify_heapam('";
             assertEquals("0 ", query(statement, all + table + "')"), "amcheck of " + table);
+            assertEquals(
+                    "0",
+                    count(
+                            statement,
+                            "pg_freespace('"
+                                    + table
+                                    + "') f, page_header(get_raw_page('"
+                                    + table
+                                    + "', f.blkno::int)) where avail <> greatest(upper - lower - 4, 0)"
+                                    + " / 32 * 32"),
+                    "the map says of " + table + " what its pages have");
             assertEquals("0", count(statement, "pg_check_visible('" + table + "')"));
             assertEquals("0", count(statement, "pg_check_frozen('" + table + "')"));
             assertEquals(
@@ -376,6 +473,7 @@ class PostgresReadsOurTableIT {
                     "every row version of " + table + " is frozen");
         }
         assertTrue(Integer.parseInt(count(statement, toast)) > 20, "values are stored out of line");
+        postgresFillsWhatOurMapNames(statement);
         // PostgreSQL works on with it.
         statement.execute("update t set short = short || '!' where id % 2 = 0");
         statement.execute("vacuum (freeze) t");

@@ -247,6 +247,40 @@ class PrimaryClusterIT {
         }
     }
 
+    @Test
+    @DisplayName("C12: a database whose DROP was interrupted is refused, its neighbours are not")
+    void aHalfDroppedDatabaseIsNotOpened() throws Exception {
+        try (WorkDirectory work = WorkDirectory.create("pgkernel-it-primary")) {
+            Path data = work.resolve("data");
+            ClusterCopy.copy(Templates.of(PostgresBinaries.judge(), true, 16), data);
+            try (PostgresServer server = server(data);
+                    Connection connection = server.connect("postgres");
+                    Statement statement = connection.createStatement()) {
+                statement.execute("create database half");
+                statement.execute("create database whole connection limit 0");
+                // What DROP DATABASE writes first of all, in place and flushed.
+                statement.execute(
+                        "update pg_database set datconnlimit = -2 where datname = 'half'");
+                server.kill();
+            }
+            try (Cluster cluster = Cluster.open(data, options)) {
+                assertRefused("DROP DATABASE", () -> cluster.newBackend("half"));
+                cluster.newBackend("whole").close();
+                cluster.newBackend("postgres").close();
+            }
+            try (PostgresServer server = server(data);
+                    Connection connection = server.connect("postgres");
+                    Statement statement = connection.createStatement()) {
+                statement.execute("drop database half");
+                assertEquals(
+                        "0",
+                        query(
+                                statement,
+                                "select count(*) from pg_database where datname = 'half'"));
+            }
+        }
+    }
+
     private static void assertRefused(
             String words, org.junit.jupiter.api.function.Executable call) {
         RefusedException e = assertThrows(RefusedException.class, call);

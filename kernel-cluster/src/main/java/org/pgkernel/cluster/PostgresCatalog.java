@@ -35,6 +35,9 @@ final class PostgresCatalog implements TableCatalog {
     private static final int PG_DATABASE = 1262;
     private static final int HEAP_ACCESS_METHOD = 2;
 
+    /** What datconnlimit is from the beginning of a DROP DATABASE on. (PostgreSQL 15.4.) */
+    private static final int DATCONNLIMIT_INVALID_DB = -2;
+
     private static final TupleDescriptor DATABASE_COLUMNS =
             columns(
                     "oid oid",
@@ -154,7 +157,8 @@ final class PostgresCatalog implements TableCatalog {
     /**
      * The database with this name.
      *
-     * @throws RefusedException when there is none
+     * @throws RefusedException when there is none, or a DROP DATABASE of it was interrupted: files
+     *     and pages of it may be gone already (C12)
      */
     static Database database(Backend backend, StorageManager smgr, String name) {
         int files =
@@ -172,6 +176,12 @@ final class PostgresCatalog implements TableCatalog {
             RowValues row = scan.row();
             while (scan.next()) {
                 if (nameOf(row, 1).equals(name)) {
+                    if ((int) row.number(7) == DATCONNLIMIT_INVALID_DB) {
+                        throw new RefusedException(
+                                "a DROP DATABASE of this database was interrupted, so that it can only"
+                                        + " be dropped again: database="
+                                        + name);
+                    }
                     return new Database((int) row.number(0), (int) row.number(10));
                 }
             }

@@ -180,4 +180,29 @@ class DatabaseMoveTest {
         smgr.syncRequests().process();
         assertFalse(Files.exists(path(THERE)));
     }
+
+    @Test
+    @DisplayName("C11 (2): after a drop a database of the same number has its own files only")
+    void aDatabaseOfTheSameNumberIsAnotherOne() throws IOException {
+        SmgrRelation old = smgr.open(HERE, DB, REL);
+        old.create(ForkNumber.MAIN, true);
+        for (int block = 0; block < 3; block++) {
+            extend(old, 10 + block);
+        }
+        pool.flushAll();
+        change(old, 2, 99);
+        redo(DatabaseRedo.DROP, DB, 1, HERE);
+        redo(DatabaseRedo.CREATE_WAL_LOG, DB, HERE);
+        assertFalse(old.exists(ForkNumber.MAIN));
+        SmgrRelation next = smgr.open(HERE, DB, REL);
+        next.create(ForkNumber.MAIN, true);
+        extend(next, 50);
+        assertEquals(1, old.nblocks(ForkNumber.MAIN));
+        assertEquals(50, mark(old, 0));
+        change(old, 0, 51);
+        pool.flushAll();
+        assertEquals(51, markInFile(0));
+        assertEquals(Page.SIZE, Files.size(path(HERE).resolve("" + REL)));
+        smgr.syncRequests().process();
+    }
 }
