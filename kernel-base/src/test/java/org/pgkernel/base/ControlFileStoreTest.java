@@ -10,6 +10,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pgkernel.base.disk.Disk;
@@ -37,6 +38,7 @@ final class ControlFileStoreTest {
     }
 
     @Test
+    @DisplayName("R10: a change is written whole by one call, then synced")
     void updateIsWrittenThenSynced() {
         List<String> calls = new ArrayList<>();
         Disk watched =
@@ -45,11 +47,18 @@ final class ControlFileStoreTest {
                     void before(String method) {
                         calls.add(method);
                     }
+
+                    @Override
+                    void after(String method, Object[] arguments) {
+                        if (method.equals("write")) {
+                            calls.add(arguments[1] + " bytes at " + arguments[2]);
+                        }
+                    }
                 }.over(disk);
         try (ControlFileStore store = open(watched)) {
             calls.clear();
             store.update(c -> c.setMinRecoveryPoint(0x1234));
-            assertEquals(List.of("write", "dataSync"), calls);
+            assertEquals(List.of("write", "8192 bytes at 0", "dataSync"), calls);
             assertEquals(0x1234, onDisk().minRecoveryPoint());
             assertEquals(0x1234, store.snapshot().minRecoveryPoint());
         }
@@ -108,6 +117,7 @@ final class ControlFileStoreTest {
 
     // BASE-6
     @Test
+    @DisplayName("R10: changes under one lock are all there, and a reader never sees half a file")
     void threadsLoseNoUpdate() throws Exception {
         try (ControlFileStore store = open(disk)) {
             long before = store.snapshot().unloggedLsn();
@@ -123,8 +133,11 @@ final class ControlFileStoreTest {
                                             }
                                         }));
             }
-            for (Thread thread : threads) {
-                thread.join();
+            long seen = before;
+            while (threads.stream().anyMatch(Thread::isAlive)) {
+                long now = onDisk().unloggedLsn();
+                assertTrue(now >= seen, now + " after " + seen);
+                seen = now;
             }
             assertEquals(before + 200, onDisk().unloggedLsn());
         }

@@ -654,6 +654,9 @@ final class HeapRig implements AutoCloseable {
                                 otherModules,
                                 otherContext,
                                 at -> afterEach.at(at, otherPool));
+                if (otherContext.missingPages() != 0) {
+                    throw new AssertionError("records for pages that no record made");
+                }
                 atEnd.at(end, otherPool);
             }
         }

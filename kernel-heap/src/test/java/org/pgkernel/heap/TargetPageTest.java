@@ -8,12 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.base.PageItems;
 import org.pgkernel.base.TransactionId;
+import org.pgkernel.bufmgr.ExtensionLock;
 import org.pgkernel.bufmgr.PageBuffers;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.fsm.FreeSpace;
@@ -77,8 +79,9 @@ class TargetPageTest {
         return Page.isAllVisible(rig.page(table.storage(), ForkNumber.MAIN, block));
     }
 
-    /** HEAP-15 (C17): flag and bit go inside the logged unit. */
     @Test
+    @DisplayName(
+            "C17, HEAP-15: a row on an all-visible page clears flag and bit in the logged unit")
     void aRowOnAnAllVisiblePageClearsFlagAndBitAndRedoDoesTheSame() {
         try (HeapRig rig = new HeapRig(1)) {
             HeapRelation table = rig.table(20000, COLUMNS);
@@ -180,8 +183,9 @@ class TargetPageTest {
         public void vacuumRange(PageBuffers buffers, SmgrRelation relation, int from, int end) {}
     }
 
-    /** HEAP-16 (C19): others use the new page up before its owner has both locks. */
     @Test
+    @DisplayName(
+            "C19, HEAP-16: a new page that others filled before its owner had both locks is theirs")
     void aNewPageThatOthersFilledIsLeftToThemAndAnotherIsAdded() throws Exception {
         try (HeapRig rig = new HeapRig(1)) {
             HeapRelation table = rig.table(20000, COLUMNS);
@@ -245,22 +249,92 @@ class TargetPageTest {
         }
     }
 
-    /** HEAP-17 (C20). */
+    /** Page 7 has the lower buffer: whoever locks by buffer locks in the wrong order. */
+    private static void putSevenBeforeThree(
+            HeapRig rig, HeapRelation table, HeapRig.Session session) {
+        rig.checkpoint();
+        rig.pool.dropRelationForks(
+                table.storage(), new ForkNumber[] {ForkNumber.MAIN}, new int[] {0}, 1);
+        // Buffers given back are taken from the last to the first.
+        int three = session.buffers.read(table.storage(), ForkNumber.MAIN, 3, ReadMode.NORMAL);
+        int seven = session.buffers.read(table.storage(), ForkNumber.MAIN, 7, ReadMode.NORMAL);
+        assertTrue(seven < three, "buffers " + seven + " and " + three);
+        session.buffers.release(three);
+        session.buffers.release(seven);
+    }
+
     @Test
+    @DisplayName("C20, HEAP-17: two that move rows between two pages never wait for each other")
     void twoThatTakeThePagesOfEachOtherNeverWaitForEver() throws Exception {
         try (HeapRig rig = new HeapRig(1)) {
             HeapRelation table = rig.table(20000, COLUMNS, 100, null);
             HeapRig.Session first = rig.session();
             fill(first, table, 8);
-            // Page 7 is read first, so that it has the lower buffer.
-            rig.checkpoint();
-            rig.pool.dropRelationForks(
-                    table.storage(), new ForkNumber[] {ForkNumber.MAIN}, new int[] {0}, 1);
-            rig.page(table.storage(), ForkNumber.MAIN, 7);
-            rig.page(table.storage(), ForkNumber.MAIN, 3);
+            putSevenBeforeThree(rig, table, first);
             HeapRig.Session second = rig.session();
             Together.run(() -> moveRows(first, table, 7, 3), () -> moveRows(second, table, 3, 7));
         }
+    }
+
+    /** The map's page is missing, so that whoever pins it can be held up after he unlocked. */
+    @Test
+    @DisplayName("C20: locks that were given up for the map are taken again in the blocks' order")
+    void locksAreTakenAgainInTheOrderOfTheBlocks() throws Exception {
+        try (HeapRig rig = new HeapRig(1)) {
+            HeapRelation table = rig.table(20000, COLUMNS, 100, null);
+            HeapRig.Session mover = rig.session();
+            fill(mover, table, 8);
+            putSevenBeforeThree(rig, table, mover);
+            rig.change(table, 7, Page::setAllVisible);
+            assertFalse(table.storage().exists(ForkNumber.VISIBILITY_MAP));
+            HeapRig.Session other = rig.session();
+            int three = other.buffers.read(table.storage(), ForkNumber.MAIN, 3, ReadMode.NORMAL);
+            int seven = other.buffers.read(table.storage(), ForkNumber.MAIN, 7, ReadMode.NORMAL);
+            Thread thread = new Thread(() -> findRoom(mover, table, 7, 3));
+            CountDownLatch taken = new CountDownLatch(1);
+            CountDownLatch enough = new CountDownLatch(1);
+            Thread growing =
+                    new Thread(
+                            () -> {
+                                try (ExtensionLock held =
+                                        rig.pool.lockForExtension(table.storage())) {
+                                    taken.countDown();
+                                    await(enough);
+                                }
+                            });
+            growing.start();
+            taken.await();
+            thread.start();
+            awaitParked(thread);
+            other.buffers.lockExclusive(three);
+            enough.countDown();
+            while (!table.storage().exists(ForkNumber.VISIBILITY_MAP)) {
+                Thread.sleep(1);
+            }
+            awaitParked(thread);
+            boolean free = other.buffers.tryLockExclusive(seven);
+            if (free) {
+                other.buffers.unlock(seven);
+            }
+            other.buffers.unlock(three);
+            thread.join();
+            growing.join();
+            assertTrue(free, "who waits for page 3 must not hold page 7");
+            other.buffers.release(three);
+            other.buffers.release(seven);
+        }
+    }
+
+    private static void findRoom(HeapRig.Session session, HeapRelation table, int from, int to) {
+        TargetPage target = new TargetPage(session.backend);
+        int old = session.buffers.read(table.storage(), ForkNumber.MAIN, from, ReadMode.NORMAL);
+        session.backend.state(table).targetBlock = to;
+        int found = target.find(table, 24, old, TargetPage.NONE);
+        session.buffers.unlock(found);
+        session.buffers.unlock(old);
+        session.buffers.release(found);
+        session.buffers.release(old);
+        target.releaseMaps();
     }
 
     /** Each time both pages are all-visible, as far as nobody cleared that meanwhile. */

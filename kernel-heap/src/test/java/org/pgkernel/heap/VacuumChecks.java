@@ -18,6 +18,9 @@ final class VacuumChecks {
     private final IntPredicate committed;
     private final MultiXacts multis;
 
+    /** So many blocks that do not exist are asked about, too. */
+    private static final int PAST_THE_END = 16;
+
     /**
      * @param committed of xids that have ended
      */
@@ -60,6 +63,9 @@ final class VacuumChecks {
                 }
             }
             pool.release(buffer);
+        }
+        for (int block = blocks; block < blocks + PAST_THE_END; block++) {
+            require(map.status(pool, storage, block) == 0, "bits past the end", "block " + block);
         }
         return tuples;
     }
