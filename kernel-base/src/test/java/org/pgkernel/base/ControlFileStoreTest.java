@@ -128,8 +128,7 @@ final class ControlFileStoreTest {
                                 .start(
                                         () -> {
                                             for (int i = 0; i < 50; i++) {
-                                                store.update(
-                                                        c -> c.setUnloggedLsn(c.unloggedLsn() + 1));
+                                                store.update(ControlFileStoreTest::addOne);
                                             }
                                         }));
             }
@@ -141,6 +140,15 @@ final class ControlFileStoreTest {
             }
             assertEquals(before + 200, onDisk().unloggedLsn());
         }
+    }
+
+    /** Others have time to come in between, if they are let. */
+    private static void addOne(ControlFile control) {
+        long before = control.unloggedLsn();
+        for (int i = 0; i < 20; i++) {
+            Thread.yield();
+        }
+        control.setUnloggedLsn(before + 1);
     }
 
     // BASE-2

@@ -281,6 +281,22 @@ final class HeapVacuumTest {
     }
 
     @Test
+    @DisplayName(
+            "C17 the flag of a page on which nothing else changed reaches the disk with its bit")
+    void aFlagAloneReachesTheDisk() {
+        one.fill(20, TEXT);
+        one.rows(); // all hints are set
+        v.rig.checkpoint();
+        one.vacuum();
+        assertEquals(ALL_VISIBLE, v.bits(0));
+        v.rig.checkpoint();
+        v.rig.pool.dropRelationForks(
+                v.table.storage(), new ForkNumber[] {ForkNumber.MAIN}, new int[] {0}, 1);
+        assertTrue(Page.isAllVisible(v.rig.page(v.table.storage(), ForkNumber.MAIN, 0)));
+        assertEquals(20, v.check());
+    }
+
+    @Test
     void aCommitThatIsNotDurableYetMakesNoPageAllVisible() {
         one.session.begin();
         one.session.insert(v.table, 1, TEXT);
