@@ -155,6 +155,17 @@ final class BackendTransaction {
         into.xact().copyFrom(snapshot.xact());
     }
 
+    /**
+     * The statement that begins is the transaction's first perhaps: at REPEATABLE READ all that
+     * follow see what this one could have seen, also if it looks at nothing. The table it writes to
+     * is locked.
+     */
+    void fixTransactionSnapshot() {
+        if (isolation == Isolation.REPEATABLE_READ && !hasTransactionSnapshot) {
+            fillSnapshot();
+        }
+    }
+
     private void fillSnapshot() {
         if (hasSnapshot) {
             return;

@@ -12,7 +12,8 @@ import org.pgkernel.heap.TupleDescriptor;
  * <pre>
  * pgk_class      oid, relname, relfilenumber, relpersistence p|u, relkind r|t, reltoastrelid,
  *                fillfactor, vacuum_truncate, relfrozenxid, relminmxid, relpages, reltuples
- * pgk_attribute  attrelid, attnum from 1, attname, attlen, attalign, attbyval, attstorage, attcompression
+ * pgk_attribute  attrelid, attnum from 1, attname, attlen, attalign, attbyval, attstorage, attcompression,
+ *                attindexed: an index is about the column, attkey: the row's key holds it
  * </pre>
  */
 final class CatalogRows {
@@ -42,7 +43,9 @@ final class CatalogRows {
                     Attribute.of("attalign", "char"),
                     Attribute.of("attbyval", "bool"),
                     Attribute.of("attstorage", "char"),
-                    Attribute.of("attcompression", "char"));
+                    Attribute.of("attcompression", "char"),
+                    Attribute.of("attindexed", "bool"),
+                    Attribute.of("attkey", "bool"));
 
     static final char PERMANENT = 'p';
     static final char UNLOGGED = 'u';
@@ -140,16 +143,27 @@ final class CatalogRows {
         return (int) row.number(0);
     }
 
-    static void putAttribute(int oid, int number, Attribute attribute, RowValues to) {
+    static void putAttribute(int oid, TupleDescriptor columns, int i, RowValues to) {
+        Attribute attribute = columns.attribute(i);
         to.clear();
         to.setNumber(0, oid);
-        to.setNumber(1, number);
+        to.setNumber(1, i + 1);
         to.setText(2, attribute.name());
         to.setNumber(3, attribute.length());
         to.setNumber(4, attribute.alignment());
         to.setNumber(5, attribute.byValue() ? 1 : 0);
         to.setNumber(6, attribute.storage());
         to.setNumber(7, attribute.compression());
+        to.setNumber(8, columns.isIndexed(i) ? 1 : 0);
+        to.setNumber(9, columns.isKey(i) ? 1 : 0);
+    }
+
+    static boolean isIndexed(RowValues row) {
+        return row.number(8) != 0;
+    }
+
+    static boolean isKey(RowValues row) {
+        return row.number(9) != 0;
     }
 
     static int attributeNumber(RowValues row) {

@@ -127,7 +127,7 @@ final class Ddl {
         ClassRow row = newRow(oid, name, CatalogRows.TABLE, toastOid, options);
         insert(row);
         for (int i = 0; i < columns.count(); i++) {
-            CatalogRows.putAttribute(oid, i + 1, columns.attribute(i), attributeRow);
+            CatalogRows.putAttribute(oid, columns, i, attributeRow);
             write(catalog.attributes(), attributeRow);
         }
         done();

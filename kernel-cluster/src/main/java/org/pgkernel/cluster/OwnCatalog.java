@@ -2,7 +2,9 @@ package org.pgkernel.cluster;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.base.TransactionId;
 import org.pgkernel.base.error.DamagedDataException;
@@ -176,13 +178,20 @@ final class OwnCatalog implements TableCatalog {
 
     private TupleDescriptor readColumns(Backend backend, ClassRow of) {
         List<Column> found = new ArrayList<>();
+        Set<String> indexed = new HashSet<>();
+        Set<String> keys = new HashSet<>();
         try (CatalogScan scan = backend.catalogScan(attributes)) {
             RowValues row = scan.row();
             while (scan.next()) {
                 if (CatalogRows.oidOf(row) == of.oid()) {
-                    found.add(
-                            new Column(
-                                    CatalogRows.attributeNumber(row), CatalogRows.attribute(row)));
+                    Attribute attribute = CatalogRows.attribute(row);
+                    found.add(new Column(CatalogRows.attributeNumber(row), attribute));
+                    if (CatalogRows.isIndexed(row)) {
+                        indexed.add(attribute.name());
+                    }
+                    if (CatalogRows.isKey(row)) {
+                        keys.add(attribute.name());
+                    }
                 }
             }
         }
@@ -193,7 +202,7 @@ final class OwnCatalog implements TableCatalog {
                         "the catalogue lacks a table's column " + (i + 1) + ": table=" + of.name());
             }
         }
-        return new TupleDescriptor(found.stream().map(Column::attribute).toList());
+        return new TupleDescriptor(found.stream().map(Column::attribute).toList(), indexed, keys);
     }
 
     @Override

@@ -58,7 +58,10 @@ final class RowChanges {
 
     private TupleOutcome lockOne(Table table, long tid, RowLock lock, LockWait wait) {
         HeapRelation heap = table.lock(LockMode.ROW_SHARE).heap();
-        return locker.lock(heap, tid, lock, wait, !backend.transaction().isRepeatableRead());
+        // A newer version of an update that goes on is locked, too, whatever the isolation: a
+        // key-share lock must hold when the updater is gone.
+        // (TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS)
+        return locker.lock(heap, tid, lock, wait, true);
     }
 
     /**

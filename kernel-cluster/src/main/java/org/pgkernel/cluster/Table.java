@@ -120,6 +120,7 @@ public final class Table {
         transaction.enter();
         try {
             HeapRelation heap = forWriting();
+            transaction.fixTransactionSnapshot();
             long tid = backend.inserter().insert(heap, row);
             transaction.leave();
             return tid;
@@ -186,7 +187,9 @@ public final class Table {
     public void multiInsert(RowValues[] rows, int count, long[] tids) {
         transaction.enter();
         try (BulkInsert bulk = new BulkInsert(backend.heap())) {
-            backend.inserter().multiInsert(forWriting(), rows, count, tids, bulk);
+            HeapRelation heap = forWriting();
+            transaction.fixTransactionSnapshot();
+            backend.inserter().multiInsert(heap, rows, count, tids, bulk);
             transaction.leave();
         } catch (RuntimeException | Error e) {
             throw transaction.failed(e);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.*;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -199,6 +200,30 @@ class BackendTest {
     }
 
     @Test
+    void anInsertIsAFirstStatement() {
+        Table mine = create("t");
+        try (Backend other = cluster.newBackend()) {
+            backend.begin(Isolation.REPEATABLE_READ);
+            insert(mine, 1, "one");
+            other.begin();
+            insert(other.table("t"), 2, "two");
+            other.commit();
+            assertEquals(List.of("1one"), rows(mine));
+            backend.commit();
+            backend.begin(Isolation.REPEATABLE_READ);
+            RowValues row = mine.newRow();
+            row.setNumber(0, 3);
+            row.setText(1, "three");
+            mine.multiInsert(new RowValues[] {row}, 1, null);
+            other.begin();
+            insert(other.table("t"), 4, "four");
+            other.commit();
+            assertEquals(List.of("1one", "2two", "3three"), rows(mine));
+            backend.commit();
+        }
+    }
+
+    @Test
     void aStatementDoesNotSeeWhatItChangesItself() {
         Table table = create("t");
         backend.begin();
@@ -274,6 +299,29 @@ class BackendTest {
         cluster.close();
         reopen();
         assertEquals(List.of("pgk_class", "pgk_attribute"), rowsOfCatalogue());
+    }
+
+    @Test
+    void theCatalogueKeepsWhichColumnsHaveAnIndexAndWhichAreAKey() {
+        TupleDescriptor columns =
+                new TupleDescriptor(
+                        List.of(
+                                Attribute.of("id", "int4"),
+                                Attribute.of("code", "int4"),
+                                Attribute.of("word", "text")),
+                        Set.of("id", "code"),
+                        Set.of("id"));
+        backend.begin();
+        backend.createTable("t", columns, TableOptions.DEFAULT);
+        backend.commit();
+        backend.close();
+        cluster.close();
+        reopen();
+        TupleDescriptor found = backend.table("t").descriptor();
+        for (int i = 0; i < columns.count(); i++) {
+            assertEquals(columns.isIndexed(i), found.isIndexed(i), "index about column " + i);
+            assertEquals(columns.isKey(i), found.isKey(i), "key column " + i);
+        }
     }
 
     @Test

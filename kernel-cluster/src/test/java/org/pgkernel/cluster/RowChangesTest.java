@@ -154,6 +154,27 @@ class RowChangesTest {
     }
 
     @Test
+    void aKeyShareLockHoldsOnTheVersionThatAnUpdateLeaves() {
+        for (Isolation isolation : Isolation.values()) {
+            a.begin();
+            tid = inA.insert(row(inA, 2, "two"));
+            a.commit();
+            a.begin();
+            inA.update(tid, row(inA, 2, "dos"));
+            b.begin(isolation);
+            assertEquals(TupleOutcome.OK, inB.lock(tid, RowLock.KEY_SHARE, LockWait.NOWAIT));
+            a.commit();
+            a.begin();
+            assertEquals(
+                    TupleOutcome.WOULD_BLOCK,
+                    inA.lock(inA.newTid(), RowLock.UPDATE, LockWait.SKIP_LOCKED),
+                    "at " + isolation);
+            a.rollback();
+            b.commit();
+        }
+    }
+
+    @Test
     void aPlaceWithoutARowIsRefusedByName() {
         a.begin();
         RefusedException failure = assertThrows(RefusedException.class, () -> inA.delete(tid + 1));

@@ -113,11 +113,13 @@ public final class TupleDescriptor {
         return hasIndexed;
     }
 
-    boolean isIndexed(int i) {
+    /** True if some index is about the column. */
+    public boolean isIndexed(int i) {
         return indexed[i];
     }
 
-    boolean isKey(int i) {
+    /** True if a foreign key may refer to the column. */
+    public boolean isKey(int i) {
         return keys[i];
     }
 

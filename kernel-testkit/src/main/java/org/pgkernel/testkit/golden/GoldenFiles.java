@@ -15,18 +15,23 @@ public final class GoldenFiles {
     /** {@code write}: take what comes out as what is expected. */
     public static final String PROPERTY = "pgkernel.golden";
 
+    private static final String ONE = "pgkernel.golden.script";
+
     private final Path directory;
 
     public GoldenFiles(Path directory) {
         this.directory = directory;
     }
 
-    /** Names of all scripts, sorted. */
+    /**
+     * Names of all scripts, sorted; with the property {@code pgkernel.golden.script} only that one.
+     */
     public List<String> names() {
         try (Stream<Path> files = Files.list(directory)) {
             return files.map(file -> file.getFileName().toString())
                     .filter(name -> name.endsWith(".script"))
                     .map(name -> name.substring(0, name.length() - ".script".length()))
+                    .filter(name -> name.equals(System.getProperty(ONE, name)))
                     .sorted()
                     .toList();
         } catch (IOException e) {
@@ -52,6 +57,21 @@ public final class GoldenFiles {
     /** {@code all}: no samples where a run of all takes long. */
     public static boolean all() {
         return "all".equals(System.getProperty(PROPERTY));
+    }
+
+    /**
+     * What a script expects of the kernel: the same as of PostgreSQL, unless a file {@code
+     * NAME.kernel} says otherwise, below comments that say why.
+     */
+    public String expectedOfKernel(String name) {
+        Path file = directory.resolve(name + ".kernel");
+        try {
+            return Files.exists(file)
+                    ? Files.readString(file).replaceAll("(?m)^(#.*)?\n", "")
+                    : read(name).expected();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Replaces what a script expects. */
