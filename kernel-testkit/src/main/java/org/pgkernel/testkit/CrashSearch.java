@@ -1,7 +1,12 @@
 package org.pgkernel.testkit;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -35,6 +40,24 @@ public final class CrashSearch {
          * crashed, too.
          */
         void verify(SimulatedDisk found);
+
+        /**
+         * A run whose {@link #verify} checks what this one's would check if the crash came now,
+         * whatever the workload does from here on. Called in the middle of a call on the disk.
+         *
+         * @return null if there is no such thing: the workload is then run again for each crash
+         */
+        default Run ifCrashedNow() {
+            return null;
+        }
+
+        /**
+         * Of a disk that was recovered and checked, the changes after which a crash is a crash in
+         * recovery.
+         */
+        default long changesOfRecovery(SimulatedDisk found) {
+            return found.count(DiskCall.CHANGE);
+        }
     }
 
     private final String name;
@@ -47,6 +70,8 @@ public final class CrashSearch {
     private int crashesInRecovery;
     private List<Fault> faults = List.of();
     private Consumer<SimulatedDisk> preparation = disk -> {};
+    private int crashes;
+    private int recoveriesCrashed;
 
     private CrashSearch(String name, SimulatedDisk template, Supplier<? extends Run> runs) {
         this.name = name;
@@ -132,30 +157,133 @@ public final class CrashSearch {
         return count;
     }
 
+    /** How many crashes {@link #run} looked at so far, each place with each outcome. */
+    public int crashes() {
+        return crashes;
+    }
+
+    /** And how many of recoveries. */
+    public int recoveriesCrashed() {
+        return recoveriesCrashed;
+    }
+
     private int run(long each) {
         Result whole = check(new CrashTrial(name, each, faults, SimulatedDisk.LOSE_ALL, List.of()));
+        long[] points = points(whole.changes, mostCrashes);
+        if (points.length > 0 && runs.get().ifCrashedNow() != null) {
+            return 1 + runOnce(each, points, whole.changesOfRecovery);
+        }
         int count = 1;
-        for (long point : points(whole.changes, mostCrashes)) {
-            List<Fault> withCrash = new ArrayList<>(faults);
-            withCrash.add(Fault.crashAtChange(point));
+        for (long point : points) {
             for (int outcome = 0; outcome < outcomes + 2; outcome++) {
-                CrashTrial trial =
-                        new CrashTrial(name, each, withCrash, outcome(point, outcome), List.of());
+                CrashTrial trial = trial(each, point, outcome);
                 Result result = check(trial);
                 count++;
+                crashes++;
                 for (long again : points(result.changesOfRecovery, crashesInRecovery)) {
                     check(
                             new CrashTrial(
                                     name,
                                     each,
-                                    withCrash,
+                                    trial.faults(),
                                     trial.outcome(),
                                     List.of(Fault.crashAtChange(again))));
                     count++;
+                    recoveriesCrashed++;
                 }
             }
         }
         return count;
+    }
+
+    private CrashTrial trial(long each, long point, int outcome) {
+        List<Fault> withCrash = new ArrayList<>(faults);
+        withCrash.add(Fault.crashAtChange(point));
+        return new CrashTrial(name, each, withCrash, outcome(point, outcome), List.of());
+    }
+
+    /** What a crash would leave, and what is known then. */
+    private record Found(CrashTrial trial, SimulatedDisk disk, Run run) {}
+
+    /**
+     * The same crashes with the workload run but once: at each of them the disk is kept as a crash
+     * would leave it.
+     *
+     * @return runs
+     */
+    private int runOnce(long each, long[] points, long changesOfRecovery) {
+        List<Found> all = new ArrayList<>();
+        Run run = runs.get();
+        SimulatedDisk disk = template.copy(each);
+        preparation.accept(disk);
+        disk.plan(faults);
+        disk.watch(
+                change -> {
+                    if (Arrays.binarySearch(points, change) >= 0) {
+                        for (int outcome = 0; outcome < outcomes + 2; outcome++) {
+                            CrashTrial trial = trial(each, change, outcome);
+                            all.add(
+                                    new Found(
+                                            trial,
+                                            disk.found(trial.outcome()),
+                                            run.ifCrashedNow()));
+                        }
+                    }
+                });
+        run.workload(disk);
+        disk.watch(null);
+        long changes = changesOfRecovery;
+        int count = 0;
+        for (Found found : all) {
+            changes = verify(found, changes);
+            crashes++;
+            count++;
+        }
+        return count;
+    }
+
+    /**
+     * @param changes of the recovery before: about where this one may be crashed
+     * @return changes of this one
+     */
+    private long verify(Found found, long changes) {
+        CrashTrial trial = found.trial;
+        Map<Long, SimulatedDisk> again = new TreeMap<>();
+        Set<Long> points = new HashSet<>();
+        for (int i = 0; i < Math.min(crashesInRecovery, changes); i++) {
+            long random = Chance.mix(Chance.mix(trial.seed(), trial.outcome()), crashes * 31L + i);
+            points.add(1 + Long.remainderUnsigned(random, changes));
+        }
+        found.disk.watch(
+                change -> {
+                    if (points.contains(change)) {
+                        again.put(change, found.disk.found(trial.outcome()));
+                    }
+                });
+        verify(trial, found.run, found.disk);
+        again.forEach(
+                (change, disk) -> {
+                    CrashTrial crashed =
+                            new CrashTrial(
+                                    name,
+                                    trial.seed(),
+                                    trial.faults(),
+                                    trial.outcome(),
+                                    List.of(Fault.crashAtChange(change)));
+                    verify(crashed, found.run, disk);
+                    recoveriesCrashed++;
+                });
+        return found.run.changesOfRecovery(found.disk);
+    }
+
+    private void verify(CrashTrial trial, Run run, SimulatedDisk found) {
+        try {
+            run.verify(found);
+        } catch (RuntimeException | AssertionError e) {
+            // The same again with a crash of the disk, which is what the line repeats.
+            check(trial);
+            throw failure(trial, new Result(e, 0, 0, List.of(), found.lastCalls(TRACE)));
+        }
     }
 
     /** The plain outcomes as they are, others different for each crash. */
@@ -262,7 +390,7 @@ public final class CrashSearch {
         return new Result(
                 failure,
                 disk.count(DiskCall.CHANGE),
-                found == null ? 0 : found.count(DiskCall.CHANGE),
+                failure != null ? 0 : run.changesOfRecovery(found),
                 disk.faultsByChance(),
                 failure == null ? null : disk.lastCalls(TRACE));
     }

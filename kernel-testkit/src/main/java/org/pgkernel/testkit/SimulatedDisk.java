@@ -3,6 +3,8 @@ package org.pgkernel.testkit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongConsumer;
+import java.util.function.Supplier;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.DiskFile;
 import org.pgkernel.base.error.DiskException;
@@ -40,6 +42,13 @@ public final class SimulatedDisk implements Disk {
     private final CallTrace trace = new CallTrace();
     private final long[] counts = new long[DiskCall.values().length];
     private boolean ordered;
+
+    /** Hears of changes; null for nobody. */
+    private LongConsumer watcher;
+
+    /** The call under way is a change that the watcher hears of when it is done. */
+    private boolean tellAtEnd;
+
     private long capacitySectors = Long.MAX_VALUE;
     private long usedSectors;
 
@@ -92,17 +101,21 @@ public final class SimulatedDisk implements Disk {
 
     /** What chance did so far, as faults to plan. */
     public List<Fault> faultsByChance() {
-        lock.lock();
-        try {
-            return plan.byChance();
-        } finally {
-            lock.unlock();
-        }
+        return inside(plan::byChance);
     }
 
     /** Lets names and lengths land in the order in which they were changed, as a journal would. */
     public SimulatedDisk orderedMetadata(boolean ordered) {
         locked(() -> this.ordered = ordered);
+        return this;
+    }
+
+    /**
+     * Tells each change's number, when {@link #found} gives the disk as a crash at that change
+     * would leave it: after the change, but before a sync has happened. The disk's lock is held.
+     */
+    public SimulatedDisk watch(LongConsumer watcher) {
+        locked(() -> this.watcher = watcher);
         return this;
     }
 
@@ -130,22 +143,12 @@ public final class SimulatedDisk implements Disk {
 
     /** Calls of a kind so far, failed ones included. */
     public long count(DiskCall call) {
-        lock.lock();
-        try {
-            return counts[call.ordinal()];
-        } finally {
-            lock.unlock();
-        }
+        return inside(() -> counts[call.ordinal()]);
     }
 
     /** The last calls, one a line. */
     public String lastCalls(int most) {
-        lock.lock();
-        try {
-            return trace.text(most);
-        } finally {
-            lock.unlock();
-        }
+        return inside(() -> trace.text(most));
     }
 
     /** The machine crashes now, if it has not. */
@@ -167,26 +170,19 @@ public final class SimulatedDisk implements Disk {
      *     they did
      */
     public SimulatedDisk restart(long outcome) {
-        lock.lock();
-        try {
-            crash();
-            return found(outcome);
-        } finally {
-            lock.unlock();
-        }
+        crash();
+        return found(outcome);
     }
 
     /** What {@link #restart} would give if the crash came now; this disk goes on. */
     public SimulatedDisk found(long outcome) {
-        lock.lock();
-        try {
-            SimulatedDisk found =
-                    new SimulatedDisk(Chance.mix(seed, outcome), tree.afterCrash(outcome, ordered));
-            found.ordered = ordered;
-            return found;
-        } finally {
-            lock.unlock();
-        }
+        return inside(() -> then(Chance.mix(seed, outcome), outcome));
+    }
+
+    private SimulatedDisk then(long seedThen, long outcome) {
+        SimulatedDisk then = new SimulatedDisk(seedThen, tree.afterCrash(outcome, ordered));
+        then.ordered = ordered;
+        return then;
     }
 
     /** The disk as it is found in an outcome that depends on the seed. */
@@ -196,28 +192,17 @@ public final class SimulatedDisk implements Disk {
 
     /** Another disk with the same names and bytes, all of them durable; this one goes on. */
     public SimulatedDisk copy(long seed) {
-        lock.lock();
-        try {
-            SimulatedDisk copy = new SimulatedDisk(seed, tree.afterCrash(KEEP_ALL, ordered));
-            copy.ordered = ordered;
-            return copy;
-        } finally {
-            lock.unlock();
-        }
+        return inside(() -> then(seed, KEEP_ALL));
     }
 
     /** Makes directories with all that is missing above them; durable, not counted. */
     public SimulatedDisk directories(String... paths) {
-        lock.lock();
-        try {
-            for (String path : paths) {
-                tree.createDirectories(path);
-            }
-            tree.syncAll();
-            return this;
-        } finally {
-            lock.unlock();
-        }
+        locked(
+                () -> {
+                    List.of(paths).forEach(tree::createDirectories);
+                    tree.syncAll();
+                });
+        return this;
     }
 
     /** Makes everything durable; not counted. */
@@ -227,13 +212,11 @@ public final class SimulatedDisk implements Disk {
 
     /** The bytes of a file as programs see them; null when there is none. Not counted. */
     public byte[] content(String path) {
-        lock.lock();
-        try {
-            FileNode file = tree.file(path);
-            return file == null ? null : file.content();
-        } finally {
-            lock.unlock();
-        }
+        return inside(
+                () -> {
+                    FileNode file = tree.file(path);
+                    return file == null ? null : file.content();
+                });
     }
 
     @Override
@@ -518,6 +501,10 @@ public final class SimulatedDisk implements Disk {
             if (effect != null && effect.failsAtOnce(call)) {
                 throw new DiskException("told to fail: " + call, path, effect.errno());
             }
+            tellAtEnd = call.changes() && !call.syncs();
+            if (call.syncs()) {
+                tellWatcher();
+            }
             begun = true;
             return effect;
         } finally {
@@ -529,12 +516,22 @@ public final class SimulatedDisk implements Disk {
 
     private void end(Effect effect) {
         try {
+            if (tellAtEnd) {
+                tellAtEnd = false;
+                tellWatcher();
+            }
             if (effect == Effect.CRASH) {
                 crash();
                 refuseIfCrashed();
             }
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void tellWatcher() {
+        if (watcher != null) {
+            watcher.accept(counts[DiskCall.CHANGE.ordinal()]);
         }
     }
 
@@ -580,6 +577,15 @@ public final class SimulatedDisk implements Disk {
         return droppedPages != BY_SEED
                 ? droppedPages
                 : Chance.mix(seed, counts[DiskCall.ANY.ordinal()]) | 2;
+    }
+
+    private <T> T inside(Supplier<T> action) {
+        lock.lock();
+        try {
+            return action.get();
+        } finally {
+            lock.unlock();
+        }
     }
 
     private void locked(Runnable action) {

@@ -180,6 +180,73 @@ class CrashSearchTest {
         assertTrue(message.contains("again=CRASH@CHANGE#"), message);
     }
 
+    /** The same, with what it knows at a crash kept, so that its workload is run but once. */
+    private static final class Kept extends Replacing {
+        static int workloads;
+
+        Kept(boolean syncsFile, boolean syncsDirectory) {
+            super(syncsFile, syncsDirectory);
+        }
+
+        @Override
+        public void workload(SimulatedDisk disk) {
+            workloads++;
+            super.workload(disk);
+        }
+
+        @Override
+        public CrashSearch.Run ifCrashedNow() {
+            Kept then = new Kept(syncsFile, syncsDirectory);
+            then.promised = promised;
+            then.begun = begun;
+            return then;
+        }
+    }
+
+    @Test
+    void aWorkloadThatTellsWhatItKnowsIsRunTwiceForAllItsCrashes() {
+        Kept.workloads = 0;
+        CrashSearch search =
+                CrashSearch.of("kept", TEMPLATE, () -> new Kept(true, true)).outcomes(20);
+        assertEquals(1 + 22 * 24, search.run());
+        assertEquals(22 * 24, search.crashes());
+        assertEquals(2, Kept.workloads);
+    }
+
+    @Test
+    void whatItFindsIsToldAsIfItHadBeenRunAgain() {
+        class LateDirectory extends Replacing {
+            final boolean keeps;
+
+            LateDirectory(boolean keeps) {
+                super(true, false);
+                this.keeps = keeps;
+            }
+
+            @Override
+            public void workload(SimulatedDisk disk) {
+                super.workload(disk);
+                disk.syncDirectory("/d");
+            }
+
+            @Override
+            public CrashSearch.Run ifCrashedNow() {
+                LateDirectory then = new LateDirectory(keeps);
+                then.promised = promised;
+                then.begun = begun;
+                return keeps ? then : null;
+            }
+        }
+        String kept =
+                searchFails(CrashSearch.of("late", TEMPLATE, () -> new LateDirectory(true)))
+                        .getMessage();
+        String again =
+                searchFails(CrashSearch.of("late", TEMPLATE, () -> new LateDirectory(false)))
+                        .getMessage();
+        assertTrue(kept.contains("faults=CRASH@CHANGE#"), kept);
+        assertEquals(again, kept);
+    }
+
     @Test
     void aLineIsReadAsItWasWritten() {
         String line =

@@ -38,6 +38,39 @@ class SimulatedDiskTest {
     }
 
     @Test
+    void whoeverWatchesSeesWhatACrashAtThatChangeWouldLeave() {
+        List<String> seen = new ArrayList<>();
+        disk.watch(change -> seen.add(change + found(disk)));
+        replace(disk);
+        assertEquals(5, seen.size());
+        for (int change = 1; change <= seen.size(); change++) {
+            SimulatedDisk crashed = new SimulatedDisk(1).directories("/d");
+            crashed.plan(Fault.crashAtChange(change));
+            assertThrows(SimulatedCrash.class, () -> replace(crashed));
+            assertEquals(change + found(crashed), seen.get(change - 1));
+        }
+    }
+
+    private static void replace(SimulatedDisk disk) {
+        DiskFile file = disk.create("/d/new");
+        DiskProbe.write(file, 0, "version");
+        file.sync();
+        disk.rename("/d/new", "/d/file");
+        disk.syncDirectory("/d");
+    }
+
+    /** In twenty outcomes. */
+    private static String found(SimulatedDisk disk) {
+        StringBuilder found = new StringBuilder();
+        for (int outcome = 0; outcome < 20; outcome++) {
+            SimulatedDisk then = disk.found(outcome);
+            found.append(' ').append(DiskProbe.text(then, "/d/new"));
+            found.append(' ').append(DiskProbe.text(then, "/d/file"));
+        }
+        return found.toString();
+    }
+
+    @Test
     void pagesAreTornAtSectorsAndNowhereElse() {
         DiskFile file = DiskProbe.durable(disk, "/d/a", PAGE, 1);
         DiskProbe.write(file, 0, PAGE, 2);

@@ -13,6 +13,9 @@ import org.pgkernel.testkit.golden.ThreadedSession;
 
 /** What one session's statements come to, without any storage. */
 final class Model {
+    /** How a table without rows is shown. */
+    static final String NO_ROWS = PostgresTarget.rows(List.of());
+
     /** A table's columns and rows; rows are not changed but replaced. */
     record Table(List<Column> columns, boolean unlogged, List<List<Object>> rows) {
         /** The rows as a select shows them. */

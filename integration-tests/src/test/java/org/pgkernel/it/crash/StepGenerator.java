@@ -114,7 +114,7 @@ final class StepGenerator {
     }
 
     private void outside() {
-        switch (random.nextInt(16)) {
+        switch (random.nextInt(17)) {
             case 0 -> steps.add(new Step.Checkpoint());
             case 1, 2 -> steps.add(new Step.Work(1 + random.nextInt(6), 50_000_000));
             case 3, 4 -> run(new ScriptStatement.Vacuum(anyTable()));
@@ -125,7 +125,20 @@ final class StepGenerator {
             }
             case 6 -> note(false);
             case 7 -> run(new Select(anyTable(), List.of(), null, IfLocked.WAIT));
+            case 8 -> empty();
             default -> run(new ScriptStatement.Begin());
+        }
+    }
+
+    /** Vacuum cuts the table off, what comes next makes it longer again. */
+    private void empty() {
+        String table = random.nextBoolean() ? HISTORY : NOTES;
+        run(new Delete(table, List.of(below(number))));
+        run(new ScriptStatement.Vacuum(table));
+        if (table.equals(HISTORY)) {
+            history();
+        } else {
+            run(new Insert(NOTES, List.of(note(), note())));
         }
     }
 

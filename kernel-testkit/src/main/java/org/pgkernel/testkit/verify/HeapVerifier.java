@@ -78,15 +78,29 @@ public final class HeapVerifier {
             checkMap(page, place, bits, verifier);
             verifier.findings().forEach(finding -> findings.add(place + finding));
         }
-        for (long block = blocks;
-                block < (long) WholeFile.blocks(map) * BLOCKS_IN_MAP_PAGE;
-                block++) {
+        checkBehindTheEnd(path, map, blocks);
+        return live;
+    }
+
+    private void checkBehindTheEnd(String path, UnsafeBuffer map, int blocks) {
+        for (int mapBlock = 0; mapBlock < WholeFile.blocks(map); mapBlock++) {
+            int from = mapBlock * Page.SIZE + Page.HEADER_SIZE;
+            for (int i = 0; i < MAP_BYTES; i++) {
+                if (map.getByte(from + i) != 0) {
+                    checkBehindTheEnd(path, map, (mapBlock * MAP_BYTES + i) * 4, blocks);
+                }
+            }
+        }
+    }
+
+    /** The blocks of one byte of the map. */
+    private void checkBehindTheEnd(String path, UnsafeBuffer map, int first, int blocks) {
+        for (int block = Math.max(first, blocks); block < first + 4; block++) {
             require(
-                    bits(map, (int) block) == 0,
-                    path + " block " + BlockNumber.toString((int) block),
+                    bits(map, block) == 0,
+                    path + " block " + BlockNumber.toString(block),
                     "bits in the visibility map behind the end");
         }
-        return live;
     }
 
     private void checkMap(UnsafeBuffer page, String place, int bits, PageVerifier verifier) {
