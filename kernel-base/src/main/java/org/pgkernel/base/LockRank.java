@@ -11,11 +11,14 @@ package org.pgkernel.base;
  * LockRank.CONTENT.leave()} beside giving it up, in the same thread. Who takes a lock without
  * waiting for it cannot close a circle, and notes it by {@link #enterTried}.
  *
- * <p>Why this order: redo and index code read, and extend a relation, while they hold another
- * page's content lock, so content comes first. Who reads a block may have to write a victim to make
- * room for the next one, so a read comes before a write; who writes never waits for a read.
+ * <p>Why this order: who found no room in a heap looks at its map again, and adds pages, while he
+ * holds the heap's growth lock, so that comes before content. Redo and index code read, and extend
+ * a relation, while they hold another page's content lock, so content comes before those. Who reads
+ * a block may have to write a victim to make room for the next one, so a read comes before a write;
+ * who writes never waits for a read.
  */
 public enum LockRank {
+    RELATION_GROWTH(false, false),
     CONTENT(true, false),
     RELATION_EXTENSION(false, false),
     READ_IN_PROGRESS(true, false),

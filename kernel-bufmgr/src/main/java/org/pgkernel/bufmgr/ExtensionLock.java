@@ -59,7 +59,8 @@ public final class ExtensionLock implements AutoCloseable {
         return extraPages(waiters());
     }
 
-    static int extraPages(int waiters) {
+    /** The same for waiters of another lock. */
+    public static int extraPages(int waiters) {
         return Math.min(MOST_PAGES, waiters * PAGES_PER_WAITER);
     }
 

@@ -3,7 +3,6 @@ package org.pgkernel.cluster;
 import java.util.List;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.BackendBuffers;
-import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.heap.HeapBackend;
 import org.pgkernel.heap.HeapInserter;
 import org.pgkernel.heap.HeapRelation;
@@ -47,7 +46,7 @@ public final class Backend implements AutoCloseable {
         this.database = database;
         session = kernel.transactions.openSession(database);
         buffers = kernel.pool.backend(name);
-        heap = new HeapBackend(kernel.heap, buffers, session, database, new FreeSpaceMap());
+        heap = new HeapBackend(kernel.heap, buffers, session, database, kernel.fsm.newFreeSpace());
         inserter = new HeapInserter(heap);
         changes = new RowChanges(this);
         transaction = new BackendTransaction(kernel.stop, heap);

@@ -248,6 +248,7 @@ final class BackendTransaction {
         } catch (RuntimeException | Error e) {
             throw failed(e);
         }
+        heap.endSubtransaction();
         savepoints.cutTo(level + 1);
         state = State.ACTIVE;
         hasSnapshot = false;

@@ -5,6 +5,7 @@ import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.bufmgr.BufferPoolOptions;
 import org.pgkernel.bufmgr.DropStrategy;
+import org.pgkernel.fsm.FsmOptions;
 import org.pgkernel.recovery.RecoveryOptions;
 import org.pgkernel.recovery.ReplayListener;
 import org.pgkernel.smgr.SizePolicy;
@@ -23,6 +24,8 @@ import org.pgkernel.smgr.SizePolicy;
  * @param listener told of replay's progress
  * @param clock for the times in checkpoints and in the lock file
  * @param run how it runs in production, see {@link Cluster#open}
+ * @param fsm which relations have a free space map, in redo too; a cluster may be opened with
+ *     another one than before
  */
 public record ClusterOptions(
         Disk disk,
@@ -33,7 +36,8 @@ public record ClusterOptions(
         Boolean fullPageWrites,
         ReplayListener listener,
         Clock clock,
-        RunOptions run) {
+        RunOptions run,
+        FsmOptions fsm) {
     /** 128 MB. */
     public static final int DEFAULT_SHARED_BUFFERS = 16_384;
 
@@ -48,7 +52,8 @@ public record ClusterOptions(
                 null,
                 ReplayListener.NONE,
                 Clock.systemUTC(),
-                RunOptions.defaults());
+                RunOptions.defaults(),
+                FsmOptions.ALWAYS);
     }
 
     public ClusterOptions withDisk(Disk other) {
@@ -61,7 +66,8 @@ public record ClusterOptions(
                 fullPageWrites,
                 listener,
                 clock,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withSharedBuffers(int buffers) {
@@ -74,7 +80,8 @@ public record ClusterOptions(
                 fullPageWrites,
                 listener,
                 clock,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withDropStrategy(DropStrategy strategy) {
@@ -87,7 +94,8 @@ public record ClusterOptions(
                 fullPageWrites,
                 listener,
                 clock,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withLookupDivisor(int divisor) {
@@ -100,7 +108,8 @@ public record ClusterOptions(
                 fullPageWrites,
                 listener,
                 clock,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withSizePolicy(SizePolicy policy) {
@@ -113,7 +122,8 @@ public record ClusterOptions(
                 fullPageWrites,
                 listener,
                 clock,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withFullPageWrites(boolean on) {
@@ -126,7 +136,8 @@ public record ClusterOptions(
                 on,
                 listener,
                 clock,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withListener(ReplayListener other) {
@@ -139,7 +150,8 @@ public record ClusterOptions(
                 fullPageWrites,
                 other,
                 clock,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withClock(Clock other) {
@@ -152,7 +164,8 @@ public record ClusterOptions(
                 fullPageWrites,
                 listener,
                 other,
-                run);
+                run,
+                fsm);
     }
 
     public ClusterOptions withRun(RunOptions other) {
@@ -165,7 +178,22 @@ public record ClusterOptions(
                 fullPageWrites,
                 listener,
                 clock,
-                other);
+                other,
+                fsm);
+    }
+
+    public ClusterOptions withFsm(FsmOptions options) {
+        return new ClusterOptions(
+                disk,
+                sharedBuffers,
+                dropStrategy,
+                lookupDivisor,
+                sizePolicy,
+                fullPageWrites,
+                listener,
+                clock,
+                run,
+                options);
     }
 
     RecoveryOptions forRecovery(String dataDirectory) {
@@ -174,6 +202,13 @@ public record ClusterOptions(
                         ? fullPageWrites
                         : ServerSettings.fullPageWrites(disk, dataDirectory);
         return new RecoveryOptions(
-                sharedBuffers, dropStrategy, lookupDivisor, sizePolicy, full, listener, clock);
+                sharedBuffers,
+                dropStrategy,
+                lookupDivisor,
+                sizePolicy,
+                full,
+                listener,
+                clock,
+                fsm.creationThreshold());
     }
 }

@@ -14,6 +14,7 @@ import org.pgkernel.base.FilenodeMap;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.BufferPool;
+import org.pgkernel.fsm.FsmOptions;
 import org.pgkernel.heap.HeapEnvironment;
 import org.pgkernel.recovery.Primary;
 import org.pgkernel.recovery.PrimaryOptions;
@@ -42,6 +43,7 @@ final class Kernel {
     final RelationNumbers numbers;
     final Checkpointer checkpointer;
     final HeapEnvironment heap;
+    final FsmOptions fsm;
     final Workers workers;
 
     /** Null in a PostgreSQL cluster. */
@@ -63,6 +65,7 @@ final class Kernel {
     private Kernel(Recovery recovery, ClusterOptions all) {
         this.recovery = recovery;
         options = all.run();
+        fsm = all.fsm();
         pool = recovery.pool();
         unlogged = new UnloggedNumbers();
         primary =

@@ -14,7 +14,19 @@ import org.pgkernel.smgr.SmgrRelation;
  */
 public interface FreeSpace {
     /**
-     * A heap block with at least so much room.
+     * Where an insert that has no target begins. If nothing is known of the relation that is its
+     * last page: without this a new or small one would get a page for each row.
+     *
+     * @param heapBlocks the heap's size
+     * @return {@link BlockNumber#INVALID} when no page is worth a try
+     */
+    default int firstPage(PageBuffers buffers, SmgrRelation relation, int heapBlocks, int bytes) {
+        int found = pageWithFreeSpace(buffers, relation, bytes);
+        return found == BlockNumber.INVALID && heapBlocks != 0 ? heapBlocks - 1 : found;
+    }
+
+    /**
+     * A heap block with at least so much room, as far as it was recorded.
      *
      * @param bytes wanted, at most {@link FreeSpaceMap#MAX_REQUEST}
      * @return {@link BlockNumber#INVALID} when none is known: the relation is to be extended.
@@ -48,4 +60,11 @@ public interface FreeSpace {
      *     FreeSpaceMapVacuumRange; FreeSpaceMapVacuum from 0 on.)
      */
     void vacuumRange(PageBuffers buffers, SmgrRelation relation, int start, int end);
+
+    /**
+     * What a search remembers is forgotten: it is over, since a page took the row, the relation
+     * grew or was cut, or the transaction was aborted. (PostgreSQL: FSMClearLocalMap, of commit
+     * b0eaa4c51bb.)
+     */
+    default void forget() {}
 }

@@ -38,6 +38,7 @@ public final class FreeSpaceMap implements FreeSpace {
     private static final int MOST_RESTARTS = 10_000;
 
     private final MapPages pages = new MapPages(ForkNumber.FSM);
+    private final int redoThreshold;
     private final UnsafeBuffer page = new UnsafeBuffer(0L, 0);
     private final UnsafeBuffer[] levelPages = new UnsafeBuffer[FsmAddress.TREE_DEPTH];
     private boolean endOfMap;
@@ -46,6 +47,17 @@ public final class FreeSpaceMap implements FreeSpace {
     private int foundAtMost;
 
     public FreeSpaceMap() {
+        this(0);
+    }
+
+    /**
+     * For redo, under the policy that its primary has.
+     *
+     * @param redoThreshold {@link FsmOptions#creationThreshold}: {@link #recordInRedo} makes no
+     *     fork for a heap of at most so many blocks
+     */
+    public FreeSpaceMap(int redoThreshold) {
+        this.redoThreshold = redoThreshold;
         for (int i = 0; i < levelPages.length; i++) {
             levelPages[i] = new UnsafeBuffer(0L, 0);
         }
@@ -86,6 +98,10 @@ public final class FreeSpaceMap implements FreeSpace {
      */
     public void recordInRedo(
             RedoContext context, int spc, int db, int rel, int heapBlock, int freeBytes) {
+        if (Integer.compareUnsigned(heapBlock, redoThreshold) < 0
+                && staysWithoutMap(context.relation(spc, db, rel))) {
+            return;
+        }
         BufferPool pool = context.pool();
         int block = FsmAddress.block(FsmAddress.BOTTOM_LEVEL, FsmAddress.leafOf(heapBlock));
         int buffer =
@@ -100,6 +116,12 @@ public final class FreeSpaceMap implements FreeSpace {
         }
         pool.unlock(buffer);
         pool.release(buffer);
+    }
+
+    /** C16: as on the primary, a fork that exists is kept up to date whatever the heap's size. */
+    private boolean staysWithoutMap(SmgrRelation relation) {
+        return Integer.compareUnsigned(relation.nblocks(ForkNumber.MAIN), redoThreshold) <= 0
+                && !relation.exists(ForkNumber.FSM);
     }
 
     @Override

@@ -72,6 +72,7 @@ public final class RelationTruncation {
             checkpoints.allowCompletion();
             checkpoints.allowStart();
         }
+        SharedFreeSpace.invalidate(relation);
         if (fsm != BlockNumber.INVALID) {
             freeSpaceMap.vacuumRange(buffers, relation, heapBlocks, BlockNumber.INVALID);
         }

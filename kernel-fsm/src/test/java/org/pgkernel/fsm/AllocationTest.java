@@ -7,6 +7,8 @@ import java.lang.management.ManagementFactory;
 import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
 import org.pgkernel.bufmgr.ReadMode;
@@ -46,6 +48,23 @@ final class AllocationTest {
             assertNoAllocation(
                     "recordedFree",
                     i -> sink += map.recordedFree(f.backend, f.relation, i % BLOCKS));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(FsmPolicy.class)
+    void smallTablesAreSearchedAndRecordedWithoutAllocation(FsmPolicy policy) {
+        FreeSpace space = FsmOptions.of(policy).newFreeSpace();
+        try (PrimaryFixture f = new PrimaryFixture(false)) {
+            f.heapBlocks(4);
+            assertNoAllocation("record", i -> space.record(f.backend, f.relation, i % 4, 4000));
+            assertNoAllocation(
+                    "a search",
+                    i -> {
+                        sink += space.firstPage(f.backend, f.relation, 4, 3000);
+                        sink += space.recordAndFind(f.backend, f.relation, i % 4, 100, 3000);
+                        space.forget();
+                    });
         }
     }
 

@@ -78,8 +78,21 @@ final class PrimaryFixture implements AutoCloseable {
         return one;
     }
 
+    /** Another relation; its file is made. */
+    SmgrRelation relation(int rel) {
+        SmgrRelation other = smgr.open(SPC, DB, rel);
+        if (!other.exists(ForkNumber.MAIN)) {
+            other.create(ForkNumber.MAIN, false);
+        }
+        return other;
+    }
+
     /** The heap gets so many blocks; what is between is a hole. */
     void heapBlocks(int blocks) {
+        heapBlocks(relation, blocks);
+    }
+
+    void heapBlocks(SmgrRelation relation, int blocks) {
         int now = relation.nblocks(ForkNumber.MAIN);
         if (blocks < now) {
             pool.dropRelationForks(

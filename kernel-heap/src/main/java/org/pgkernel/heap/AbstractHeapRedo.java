@@ -22,14 +22,18 @@ abstract class AbstractHeapRedo extends AbstractResourceManager {
     private static final int LOW_SPACE = Page.SIZE / 5;
 
     final HeapPage pages = new HeapPage();
-    final FreeSpaceMap freeSpaceMap = new FreeSpaceMap();
+    final FreeSpaceMap freeSpaceMap;
     final VisibilityMap visibilityMap = new VisibilityMap();
 
     /** Block id that a complaint is about. */
     int place;
 
-    AbstractHeapRedo(int id, String... types) {
+    /**
+     * @param fsmThreshold heaps of at most so many blocks get no free space map
+     */
+    AbstractHeapRedo(int fsmThreshold, int id, String... types) {
         super(id, types);
+        freeSpaceMap = new FreeSpaceMap(fsmThreshold);
     }
 
     /** Applies the record; complaints need no place. Releases its buffers unless it complains. */

@@ -18,8 +18,9 @@ import org.pgkernel.wal.WalRecord;
  * heapam.c.)
  */
 final class Heap2Redo extends AbstractHeapRedo {
-    Heap2Redo() {
+    Heap2Redo(int fsmThreshold) {
         super(
+                fsmThreshold,
                 HeapRecords.HEAP2_RMID,
                 "REWRITE",
                 "PRUNE",

@@ -37,6 +37,7 @@ public final class HeapBackend {
     final TransactionSession session;
     final int database;
     final FreeSpace freeSpace;
+    final RelationGrowth growth;
     final VisibilityMap visibilityMap = new VisibilityMap();
 
     final TransactionStatus status;
@@ -84,6 +85,7 @@ public final class HeapBackend {
         pool = environment.pool();
         wal = environment.wal();
         transactions = environment.transactions();
+        growth = environment.growth();
         this.buffers = buffers;
         this.session = session;
         this.database = database;
@@ -129,11 +131,18 @@ public final class HeapBackend {
     public void endTransaction() {
         combos.clear();
         horizon.forget();
+        freeSpace.forget();
+    }
+
+    /** The transaction was rolled back to a savepoint. */
+    public void endSubtransaction() {
+        freeSpace.forget();
     }
 
     /** The relation's files are gone, or shorter. */
     public void forget(HeapRelation relation) {
         states.remove(relation);
+        freeSpace.forget();
         if (lastRelation == relation) {
             lastRelation = null;
             lastState = null;

@@ -10,10 +10,22 @@ import org.pgkernel.xact.TransactionManager;
  *
  * @param compression of page images in WAL
  * @param objectIds for values that go out of line
+ * @param growth the locks under which heaps grow
  */
 public record HeapEnvironment(
         BufferPool pool,
         WalInserter wal,
         ImageCompression compression,
         TransactionManager transactions,
-        ObjectIds objectIds) {}
+        ObjectIds objectIds,
+        RelationGrowth growth) {
+    /** With growth locks of its own. */
+    public HeapEnvironment(
+            BufferPool pool,
+            WalInserter wal,
+            ImageCompression compression,
+            TransactionManager transactions,
+            ObjectIds objectIds) {
+        this(pool, wal, compression, transactions, objectIds, new RelationGrowth());
+    }
+}

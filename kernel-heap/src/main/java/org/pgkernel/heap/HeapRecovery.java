@@ -15,7 +15,8 @@ public final class HeapRecovery implements RecoveryModuleProvider {
 
     @Override
     public RecoveryModule create(RecoveryEnvironment environment) {
-        List<ResourceManager> managers = List.of(new HeapRedo(), new Heap2Redo());
+        int threshold = environment.fsmThreshold();
+        List<ResourceManager> managers = List.of(new HeapRedo(threshold), new Heap2Redo(threshold));
         return () -> managers;
     }
 }

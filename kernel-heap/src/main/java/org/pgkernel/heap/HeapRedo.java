@@ -11,8 +11,9 @@ import org.pgkernel.wal.WalRecord;
 
 /** Redo of inserts, updates, deletes and row locks. (PostgreSQL: heap_redo, heapam.c.) */
 final class HeapRedo extends AbstractHeapRedo {
-    HeapRedo() {
+    HeapRedo(int fsmThreshold) {
         super(
+                fsmThreshold,
                 HeapRecords.HEAP_RMID,
                 "INSERT",
                 "DELETE",

@@ -7,7 +7,6 @@ import org.pgkernel.base.Page;
 import org.pgkernel.base.PageItems;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.bufmgr.BackendBuffers;
-import org.pgkernel.bufmgr.ExtensionLock;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.smgr.SmgrRelation;
@@ -97,6 +96,7 @@ final class TargetPage {
             }
             if (buffer >= 0) {
                 backend.state(relation).targetBlock = backend.pool.block(buffer);
+                backend.freeSpace.forget();
                 if (bulk != null) {
                     bulk.keep(buffer);
                 }
@@ -134,11 +134,9 @@ final class TargetPage {
         if (block != BlockNumber.INVALID && Integer.compareUnsigned(block, blocks) >= 0) {
             block = BlockNumber.INVALID; // the relation was cut
         }
-        if (block == BlockNumber.INVALID) {
-            block = backend.freeSpace.pageWithFreeSpace(buffers, storage, wanted);
-        }
-        // Of a new or small relation the map knows nothing: without this, a page for each row.
-        return block == BlockNumber.INVALID && blocks != 0 ? blocks - 1 : block;
+        return block == BlockNumber.INVALID
+                ? backend.freeSpace.firstPage(buffers, storage, blocks, wanted)
+                : block;
     }
 
     /**
@@ -238,16 +236,9 @@ final class TargetPage {
      */
     private int extend(HeapRelation relation, int size, int wanted, int other, BulkInsert bulk) {
         SmgrRelation storage = relation.storage();
-        int more = waitersPages(storage);
-        if (more > 0) {
-            int block = backend.freeSpace.pageWithFreeSpace(buffers, storage, wanted);
-            if (block != BlockNumber.INVALID) {
-                backend.state(relation).targetBlock = block;
-                return NONE;
-            }
-            addForOthers(storage, more, bulk);
+        if (!add(relation, wanted, bulk)) {
+            return NONE;
         }
-        buffers.extendBy(storage, ForkNumber.MAIN, 1, bulk == null ? null : bulk.ring, added, true);
         int buffer = added[0];
         int block = backend.pool.block(buffer);
         backend.pool.wrap(buffer, page);
@@ -266,9 +257,29 @@ final class TargetPage {
         return buffer;
     }
 
-    private int waitersPages(SmgrRelation storage) {
-        try (ExtensionLock growing = backend.pool.lockForExtension(storage)) {
-            return growing.extraPages();
+    /**
+     * Adds the page, exclusively locked, to {@link #added}; in turn, see {@link RelationGrowth}.
+     *
+     * @return false when there is room meanwhile, on the target block
+     */
+    private boolean add(HeapRelation relation, int wanted, BulkInsert bulk) {
+        SmgrRelation storage = relation.storage();
+        boolean waited = backend.growth.lock(storage);
+        try {
+            if (waited) {
+                int block = backend.freeSpace.pageWithFreeSpace(buffers, storage, wanted);
+                if (block != BlockNumber.INVALID) {
+                    backend.state(relation).targetBlock = block;
+                    return false;
+                }
+                addForOthers(storage, backend.growth.extraPages(storage), bulk);
+            }
+            backend.freeSpace.forget();
+            buffers.extendBy(
+                    storage, ForkNumber.MAIN, 1, bulk == null ? null : bulk.ring, added, true);
+            return true;
+        } finally {
+            backend.growth.unlock(storage);
         }
     }
 
@@ -297,7 +308,9 @@ final class TargetPage {
             }
             left -= got;
         }
-        backend.freeSpace.vacuumRange(buffers, storage, first, next);
+        if (first != BlockNumber.INVALID) {
+            backend.freeSpace.vacuumRange(buffers, storage, first, next);
+        }
     }
 
     /** Pinned page of the visibility map for the page found; it is one if that is all-visible. */

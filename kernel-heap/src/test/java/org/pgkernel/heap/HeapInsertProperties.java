@@ -10,6 +10,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import org.pgkernel.fsm.FsmOptions;
+import org.pgkernel.fsm.FsmPolicy;
 import org.pgkernel.testkit.CrashSearch;
 import org.pgkernel.testkit.SimulatedDisk;
 
@@ -81,7 +83,10 @@ class HeapInsertProperties {
         /** A commit is under way: a crash leaves open what became of it. */
         private Worker committing;
 
-        History(long seed) {
+        private final FsmOptions fsm;
+
+        History(long seed, FsmPolicy policy) {
+            fsm = FsmOptions.of(policy);
             random = new Random(seed);
             images = random.nextBoolean();
             synchronous = random.nextInt(4) > 0;
@@ -93,7 +98,7 @@ class HeapInsertProperties {
         }
 
         void run(SimulatedDisk disk, int steps) {
-            rig = new HeapRig(disk);
+            rig = new HeapRig(disk, fsm);
             rig.wal.fullPageWrites(images);
             table = rig.toasted(20000, COLUMNS);
             for (Worker worker : workers) {
@@ -334,16 +339,18 @@ class HeapInsertProperties {
 
     /** HEAP-19. */
     @Property(tries = 150)
-    void everySnapshotShowsWhatTheModelSaysAndRedoMakesTheSamePages(@ForAll long seed) {
-        History history = new History(seed);
+    void everySnapshotShowsWhatTheModelSaysAndRedoMakesTheSamePages(
+            @ForAll long seed, @ForAll FsmPolicy policy) {
+        History history = new History(seed, policy);
         history.run(HeapRig.freshDisk(seed), 150);
         history.finish();
     }
 
     /** HEAP-20. */
     @Property(tries = 12)
-    void afterACrashAnywhereWhatWasCommittedIsThereAndNothingElse(@ForAll long seed) {
-        CrashSearch.of("heap-insert", HeapRig.freshDisk(seed), () -> new History(seed))
+    void afterACrashAnywhereWhatWasCommittedIsThereAndNothingElse(
+            @ForAll long seed, @ForAll FsmPolicy policy) {
+        CrashSearch.of("heap-insert", HeapRig.freshDisk(seed), () -> new History(seed, policy))
                 .seed(seed)
                 .mostCrashes(12)
                 .outcomes(2)

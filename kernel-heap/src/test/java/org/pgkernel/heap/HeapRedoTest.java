@@ -13,6 +13,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pgkernel.base.ForkNumber;
@@ -28,8 +29,8 @@ final class HeapRedoTest {
     private static final int HEAP = HeapRecords.HEAP_RMID;
     private static final int HEAP2 = HeapRecords.HEAP2_RMID;
 
-    private final HeapRedo heap = new HeapRedo();
-    private final Heap2Redo heap2 = new Heap2Redo();
+    private final HeapRedo heap = new HeapRedo(0);
+    private final Heap2Redo heap2 = new Heap2Redo(0);
     private final FreeSpaceMap freeSpaceMap = new FreeSpaceMap();
     private final VisibilityMap visibilityMap = new VisibilityMap();
 
@@ -192,6 +193,7 @@ final class HeapRedoTest {
     }
 
     @Test
+    @DisplayName("R05 redo of an all-visible page tells the free space map, and leaves the LSN")
     void visibleLeavesTheHeapPagesLsnUnlessHintsAreLogged() {
         open(false);
         insertInit(0, 100);
@@ -221,6 +223,7 @@ final class HeapRedoTest {
     }
 
     @Test
+    @DisplayName("R05 redo of a prune tells the free space map, whatever the page has")
     void pruneRecordsFreeSpaceEvenIfThePageHasTheChange() {
         open(false);
         insertInit(0, 100);

@@ -19,7 +19,7 @@ import org.pgkernel.bufmgr.BufferPool;
 import org.pgkernel.bufmgr.BufferPoolOptions;
 import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.fsm.FreeSpace;
-import org.pgkernel.fsm.FreeSpaceMap;
+import org.pgkernel.fsm.FsmOptions;
 import org.pgkernel.fsm.FsmRecovery;
 import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.recovery.CheckpointParticipant;
@@ -81,6 +81,7 @@ final class HeapRig implements AutoCloseable {
     static final int RING = 1 << 18;
 
     final SimulatedDisk disk;
+    final FsmOptions fsm;
     final StorageManager smgr;
     final BufferPool pool;
     final WalInserter wal;
@@ -111,17 +112,22 @@ final class HeapRig implements AutoCloseable {
     }
 
     HeapRig(long seed, int nbuffers) {
-        this(freshDisk(seed), nbuffers, null);
+        this(freshDisk(seed), nbuffers, FsmOptions.ALWAYS, null);
     }
 
     /** Of a disk that {@link #freshDisk} made. */
     HeapRig(SimulatedDisk disk) {
-        this(disk, 64, null);
+        this(disk, FsmOptions.ALWAYS);
+    }
+
+    HeapRig(SimulatedDisk disk, FsmOptions fsm) {
+        this(disk, 64, fsm, null);
     }
 
     /** What the disk holds, recovered from where {@code before} would begin; or new for null. */
-    private HeapRig(SimulatedDisk disk, int nbuffers, HeapRig before) {
+    private HeapRig(SimulatedDisk disk, int nbuffers, FsmOptions fsm, HeapRig before) {
         this.disk = disk;
+        this.fsm = fsm;
         WalInserter[] primary = new WalInserter[1];
         smgr =
                 new StorageManager(
@@ -139,7 +145,8 @@ final class HeapRig implements AutoCloseable {
                                 primary[0].flush(lsn);
                             }
                         });
-        RecoveryEnvironment recovery = new RecoveryEnvironment(disk, DATA, smgr, pool);
+        RecoveryEnvironment recovery =
+                new RecoveryEnvironment(disk, DATA, smgr, pool, fsm.creationThreshold());
         for (RecoveryModuleProvider provider :
                 List.of(
                         new CoreRecoveryModuleProvider(),
@@ -455,7 +462,7 @@ final class HeapRig implements AutoCloseable {
 
     /** A session; closed with the rig. */
     Session session() {
-        return session(environment, new FreeSpaceMap());
+        return session(environment, fsm.newFreeSpace());
     }
 
     Session session(HeapEnvironment environment, FreeSpace freeSpace) {
@@ -563,7 +570,7 @@ final class HeapRig implements AutoCloseable {
 
     /** This primary as recovery from such a disk makes it. */
     HeapRig recovered(SimulatedDisk found) {
-        return new HeapRig(found, pool.nbuffers(), this);
+        return new HeapRig(found, pool.nbuffers(), fsm, this);
     }
 
     /** A copy of a page as the pool has it. */
@@ -634,7 +641,8 @@ final class HeapRig implements AutoCloseable {
                         otherSmgr,
                         lsn -> {})) {
             RecoveryEnvironment recovery =
-                    new RecoveryEnvironment(other, DATA, otherSmgr, otherPool);
+                    new RecoveryEnvironment(
+                            other, DATA, otherSmgr, otherPool, fsm.creationThreshold());
             otherModules.add(new XactModuleProvider().create(recovery));
             otherModules.add(new CoreRecoveryModuleProvider().create(recovery));
             otherModules.add(new FsmRecovery().create(recovery));

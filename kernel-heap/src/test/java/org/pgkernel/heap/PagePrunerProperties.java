@@ -179,7 +179,7 @@ class PagePrunerProperties {
     @Example
     void theRecordsRedoLeavesTheSameBytesAsThePlan() throws IOException {
         Path directory = Files.createTempDirectory("pgkernel-prune");
-        Heap2Redo redo2 = new Heap2Redo();
+        Heap2Redo redo2 = new Heap2Redo(0);
         int prunes = 0;
         int freezes = 0;
         try (RedoFixture redo = new RedoFixture(directory, false)) {
@@ -190,7 +190,7 @@ class PagePrunerProperties {
                     RedoFixture.part((short) 1, (byte) 0));
             redo.block(0, ForkNumber.MAIN, 0, true)
                     .data(RedoFixture.part((short) 1, (short) 0x800, (byte) 24, new byte[5]))
-                    .apply(new HeapRedo());
+                    .apply(new HeapRedo(0));
             for (long seed = 0; seed < 300; seed++) {
                 Random random = new Random(seed);
                 PruneHistory history = new PruneHistory(random);

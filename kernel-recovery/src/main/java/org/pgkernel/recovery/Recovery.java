@@ -120,7 +120,8 @@ public final class Recovery implements AutoCloseable {
         try {
             pool.hintsAreLogged(found.checksumsEnabled() || found.walLogHints());
             RecoveryEnvironment environment =
-                    new RecoveryEnvironment(disk, dataDirectory, smgr, pool);
+                    new RecoveryEnvironment(
+                            disk, dataDirectory, smgr, pool, options.fsmThreshold());
             modules =
                     providers == null
                             ? RecoveryModules.load(environment)

@@ -17,6 +17,8 @@ import org.pgkernel.smgr.SizePolicy;
  *     said last
  * @param listener told of progress
  * @param clock for the times in checkpoints
+ * @param fsmThreshold redo makes no free space map for a heap of at most so many blocks; 0, as
+ *     PostgreSQL 15 has it, makes one for all
  */
 public record RecoveryOptions(
         int sharedBuffers,
@@ -25,8 +27,9 @@ public record RecoveryOptions(
         SizePolicy sizePolicy,
         Boolean fullPageWrites,
         ReplayListener listener,
-        Clock clock) {
-    /** With PostgreSQL's lookup divisor. */
+        Clock clock,
+        int fsmThreshold) {
+    /** With PostgreSQL's lookup divisor and free space maps. */
     public RecoveryOptions(
             int sharedBuffers,
             DropStrategy dropStrategy,
@@ -41,6 +44,7 @@ public record RecoveryOptions(
                 sizePolicy,
                 fullPageWrites,
                 listener,
-                clock);
+                clock,
+                0);
     }
 }

@@ -1,5 +1,7 @@
 package org.pgkernel.smgr;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.function.Supplier;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
@@ -36,6 +38,19 @@ public final class SmgrRelation {
 
     /** Set once, under the manager's monitor, after the handle has left its table. */
     private volatile boolean closed;
+
+    /** See {@link #hint}; anybody's, changed by compare and set. */
+    private volatile long hint;
+
+    private static final VarHandle HINT;
+
+    static {
+        try {
+            HINT = MethodHandles.lookup().findVarHandle(SmgrRelation.class, "hint", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
 
     SmgrRelation(
             StorageManager manager,
@@ -236,6 +251,24 @@ public final class SmgrRelation {
         files(fork).immediateSync();
     }
 
+    /**
+     * Eight bytes about the relation that all backends share; their meaning is the free space
+     * map's. They are lost with the handle, 0 when nothing is known, and may be wrong: whoever uses
+     * them looks.
+     */
+    public long hint() {
+        return live().hint;
+    }
+
+    /**
+     * Changes {@link #hint} if it is still as the caller saw it.
+     *
+     * @return false when another was quicker
+     */
+    public boolean replaceHint(long seen, long changed) {
+        return HINT.compareAndSet(live(), seen, changed);
+    }
+
     /** {@code spc/db/rel}; {@code spc/db/tBACKEND_rel} when temporary. */
     @Override
     public String toString() {
@@ -287,13 +320,17 @@ public final class SmgrRelation {
 
     /** The fork of the relation's present handle (SMGR-6). */
     ForkFiles files(ForkNumber fork) {
-        SmgrRelation live = closed ? manager.open(spcOid, dbOid, relNumber, backend) : this;
+        SmgrRelation live = live();
         return switch (fork) {
             case MAIN -> live.main;
             case FSM -> live.freeSpaceMap;
             case VISIBILITY_MAP -> live.visibilityMap;
             case INIT -> live.init;
         };
+    }
+
+    private SmgrRelation live() {
+        return closed ? manager.open(spcOid, dbOid, relNumber, backend) : this;
     }
 
     /** The database's directory in the relation's tablespace. */
