@@ -19,9 +19,15 @@ final class WalBytePositions {
     final int segmentSize;
     private final long usableInSegment;
 
+    /**
+     * 2^64 / {@link #usableInSegment}, rounded down: a division costs as much as a record's copy.
+     */
+    private final long reciprocal;
+
     WalBytePositions(int segmentSize) {
         this.segmentSize = segmentSize;
         usableInSegment = USABLE_FIRST + (long) (segmentSize / PAGE_SIZE - 1) * USABLE;
+        reciprocal = Long.divideUnsigned(-1, usableInSegment);
     }
 
     /** Position of an LSN; one inside a page header counts as the header's end. */
@@ -40,8 +46,13 @@ final class WalBytePositions {
 
     /** LSN of a record that begins at the position. */
     long startLsn(long position) {
-        long segment = position / usableInSegment;
+        // Before it is rounded down, the product is too small by less than one, as position < 2^63.
+        long segment = Math.multiplyHigh(position, reciprocal);
         long left = position - segment * usableInSegment;
+        if (left >= usableInSegment) {
+            segment++;
+            left -= usableInSegment;
+        }
         long start = WalSegmentName.startOf(segment, segmentSize);
         if (left < USABLE_FIRST) {
             return start + left + LONG_SIZE;

@@ -187,11 +187,11 @@ public final class WalInserter implements AutoCloseable {
             long position = reservation.position(word);
             long start = positions.startLsn(position);
             byte[] bytes = record.finish(start, reservation.previousStart(word, start));
-            ring.copy(bytes, length, position, slots, slot, flush);
+            long end = ring.copy(bytes, length, start, position, slots, slot, flush);
             if ((position ^ position + size) >= WAKE_AFTER) {
                 wakeWriter();
             }
-            return positions.endLsn(position + size);
+            return end;
         } catch (RuntimeException e) {
             throw stopInserting(e);
         } catch (Error e) {
@@ -448,7 +448,7 @@ public final class WalInserter implements AutoCloseable {
             }
             byte[] bytes = record.finish(start, reservation.lastRecord());
             reservation.reserveTo(isSwitch ? positions.of(taken) : endPosition);
-            ring.copy(bytes, length, position, slots, slot, flush);
+            ring.copy(bytes, length, start, position, slots, slot, flush);
             ring.zero(end, taken, slots, slot, flush);
         } catch (RuntimeException e) {
             throw stopInserting(e);

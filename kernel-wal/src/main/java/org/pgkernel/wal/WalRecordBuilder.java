@@ -269,10 +269,15 @@ public final class WalRecordBuilder {
      */
     int prepare() {
         startLsn = 0;
-        return encodeBody(assembled, 0);
+        int length = encodeBody(assembled, 0);
+        assembled.putLong(length, 0);
+        return length;
     }
 
-    /** After {@link #prepare}: the record is complete. @return its bytes, from index 0 on */
+    /**
+     * After {@link #prepare}: the record is complete. @return its bytes, from index 0 on, and zeros
+     * behind them up to a multiple of 8
+     */
     byte[] finish(long startLsn, long prevLsn) {
         this.startLsn = startLsn;
         assembled.putLong(XL_PREV, prevLsn);
@@ -286,11 +291,10 @@ public final class WalRecordBuilder {
         int length = encodedLength();
         int end = encodePayload(to, encodeHeaders(to, offset + HEADER_SIZE));
         assert end == offset + length : "encoded " + (end - offset) + " of " + length;
-        to.putInt(offset + XL_TOT_LEN, length);
-        to.putInt(offset + XL_XID, xid);
-        to.putByte(offset + XL_INFO, (byte) info);
-        to.putByte(offset + XL_RMID, (byte) rmid);
-        to.putShort(offset + XL_RMID + 1, (short) 0);
+        // In the words that the sum takes in: a processor waits when it reads a word that was
+        // written in pieces.
+        to.putLong(offset + XL_TOT_LEN, length | (long) xid << 32);
+        to.putInt(offset + XL_INFO, info | rmid << 8);
         crc.reset();
         crc.update(to, offset + HEADER_SIZE, length - HEADER_SIZE);
         return length;

@@ -59,32 +59,42 @@ class WalRing {
     /**
      * Copies a record into its room. The caller holds the slot.
      *
-     * @param from the record's bytes, from the array's beginning on
+     * @param from the record's bytes, from the array's beginning on, and zeros up to a multiple of
+     *     8
+     * @param lsn where the record begins, which is at {@code position}
+     * @return end of the record, aligned, as pages carry it
      */
-    void copy(byte[] from, int length, long position, InsertionSlots slots, int slot, Room room) {
-        long lsn = positions.startLsn(position);
+    long copy(
+            byte[] from,
+            int length,
+            long lsn,
+            long position,
+            InsertionSlots slots,
+            int slot,
+            Room room) {
+        int padded = (int) WalRecordFormat.align(length);
+        long at = lsn;
         int done = 0;
         slots.progress(slot, position);
         while (true) {
-            long page = lsn & -PAGE_SIZE;
-            if (page == lsn) {
+            long page = at & -PAGE_SIZE;
+            if (page == at) {
                 slots.progress(slot, position + done);
-                lsn += WalPageHeader.sizeAt(page, positions.segmentSize);
+                at += WalPageHeader.sizeAt(page, positions.segmentSize);
             }
             room.awaitWritten(page + PAGE_SIZE - size);
-            if (lsn == page + WalPageHeader.sizeAt(page, positions.segmentSize)) {
+            if (at == page + WalPageHeader.sizeAt(page, positions.segmentSize)) {
                 beginPage(page, done == 0 ? 0 : length - done);
             }
-            int part = (int) Math.min(length - done, page + PAGE_SIZE - lsn);
-            ring.putBytes(offset(lsn), from, done, part);
-            lsn += part;
+            // Pages and what is done are multiples of 8, so a record's padding is on its last page.
+            int part = (int) Math.min(padded - done, page + PAGE_SIZE - at);
+            ring.putBytes(offset(at), from, done, part);
+            at += part;
             done += part;
-            if (done == length) {
-                break;
+            if (done == padded) {
+                return at;
             }
         }
-        int padding = (int) (WalRecordFormat.align(lsn) - lsn);
-        ring.setMemory(offset(lsn), padding, (byte) 0);
     }
 
     /** Zeros without page headers, behind a segment switch. {@code from} may be inside a page. */

@@ -12,7 +12,7 @@ class WalBytePositionsProperties {
     /** Counting usable bytes one by one gives the same LSNs. */
     @Property(tries = 200)
     void positionsAreTheUsableBytesCounted(
-            @ForAll @LongRange(min = 0, max = 1L << 40) long anywhere,
+            @ForAll @LongRange(min = 0, max = 1L << 62) long anywhere,
             @ForAll @IntRange(min = 13, max = 30) int segmentBits) {
         WalBytePositions positions = new WalBytePositions(1 << segmentBits);
         long page = anywhere & -WalPageHeader.PAGE_SIZE;
@@ -31,7 +31,7 @@ class WalBytePositionsProperties {
 
     @Property(tries = 200)
     void startsAreNeverInAPageHeader(
-            @ForAll @LongRange(min = 0, max = 1L << 40) long eighth,
+            @ForAll @LongRange(min = 0, max = 1L << 59) long eighth,
             @ForAll @IntRange(min = 13, max = 30) int segmentBits) {
         WalBytePositions positions = new WalBytePositions(1 << segmentBits);
         long lsn = positions.startLsn(8 * eighth);
@@ -40,5 +40,19 @@ class WalBytePositionsProperties {
                         >= WalPageHeader.sizeAt(lsn & -WalPageHeader.PAGE_SIZE, 1 << segmentBits));
         assertEquals(8 * eighth, positions.of(lsn));
         assertEquals(8 * eighth, positions.of(positions.endLsn(8 * eighth)));
+    }
+
+    /** The division by multiplication is exact on both sides of every segment's border. */
+    @Property(tries = 2000)
+    void aSegmentsBorderIsBetweenTwoPositions(
+            @ForAll @LongRange(min = 1, max = 1L << 62) long anywhere,
+            @ForAll @IntRange(min = 13, max = 30) int segmentBits) {
+        WalBytePositions positions = new WalBytePositions(1 << segmentBits);
+        long border = (anywhere >>> segmentBits) + 1 << segmentBits;
+        long position = positions.of(border);
+        assertEquals(border - 8, positions.startLsn(position - 8));
+        assertEquals(border + WalPageHeader.LONG_SIZE, positions.startLsn(position));
+        assertEquals(border + WalPageHeader.LONG_SIZE + 8, positions.startLsn(position + 8));
+        assertEquals(border, positions.endLsn(position));
     }
 }
