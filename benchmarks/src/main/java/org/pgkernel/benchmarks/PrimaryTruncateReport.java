@@ -6,6 +6,7 @@ import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.bufmgr.PoolFiller;
+import org.pgkernel.cli.bench.Bootstrap;
 import org.pgkernel.cluster.Backend;
 import org.pgkernel.cluster.Cluster;
 import org.pgkernel.cluster.ClusterOptions;

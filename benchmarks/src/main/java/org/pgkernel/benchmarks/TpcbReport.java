@@ -14,6 +14,8 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.pgkernel.cli.bench.Bootstrap;
+import org.pgkernel.cli.bench.TpcbCluster;
 import org.pgkernel.testkit.FileTrees;
 import org.pgkernel.testkit.PostgresBinaries;
 import org.pgkernel.testkit.PostgresServer;

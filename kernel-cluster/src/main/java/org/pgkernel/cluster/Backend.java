@@ -6,6 +6,7 @@ import org.pgkernel.bufmgr.BackendBuffers;
 import org.pgkernel.heap.HeapBackend;
 import org.pgkernel.heap.HeapInserter;
 import org.pgkernel.heap.HeapRelation;
+import org.pgkernel.heap.SpaceCounters;
 import org.pgkernel.heap.TupleDescriptor;
 import org.pgkernel.heap.VacuumListener;
 import org.pgkernel.heap.VacuumOptions;
@@ -35,6 +36,7 @@ public final class Backend implements AutoCloseable {
     private final Statement statement;
     private final TableCatalog catalog;
     private final ChangedTables tables = new ChangedTables();
+    private final NewFiles newFiles = new NewFiles();
     private final Runnable invalidate;
     private final Ddl ddl;
     private Vacuums vacuums;
@@ -63,6 +65,7 @@ public final class Backend implements AutoCloseable {
     public void begin(Isolation isolation) {
         transaction.begin(isolation);
         tables.clear();
+        newFiles.clear();
     }
 
     /** Commits, durable on return unless the cluster's options say otherwise. */
@@ -266,6 +269,11 @@ public final class Backend implements AutoCloseable {
         return new CatalogScan(this, relation);
     }
 
+    /** How its new rows found their pages. Its thread's. */
+    public SpaceCounters spaceCounters() {
+        return heap.spaceCounters();
+    }
+
     Kernel kernel() {
         return kernel;
     }
@@ -300,6 +308,10 @@ public final class Backend implements AutoCloseable {
 
     TableCatalog catalog() {
         return catalog;
+    }
+
+    NewFiles newFiles() {
+        return newFiles;
     }
 
     ChangedTables tables() {

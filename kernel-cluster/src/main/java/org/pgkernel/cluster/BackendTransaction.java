@@ -268,8 +268,8 @@ final class BackendTransaction {
         }
         requireActive();
         endScans(0);
-        beforeLocksGo.run();
         try {
+            beforeLocksGo.run();
             session.commit(synchronous);
         } catch (RuntimeException | Error e) {
             throw failed(e);

@@ -163,7 +163,10 @@ final class ClusterCreation {
         control.setCheckPointCopy(checkpoint, 0);
         control.setUnloggedLsn(FIRST_UNLOGGED_LSN);
         control.setXlogSegSize(options.walSegmentSize());
-        control.setWalLevel(ControlFile.WAL_LEVEL_REPLICA);
+        control.setWalLevel(
+                options.minimalWal()
+                        ? ControlFile.WAL_LEVEL_MINIMAL
+                        : ControlFile.WAL_LEVEL_REPLICA);
         control.setWalLogHints(options.walLogHints());
         control.setMaxConnections(100);
         control.setMaxWorkerProcesses(8);

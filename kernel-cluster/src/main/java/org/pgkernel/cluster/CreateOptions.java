@@ -15,6 +15,9 @@ import org.pgkernel.base.error.RefusedException;
  * @param checksums pages carry checksums
  * @param walLogHints pages that only hints have changed are logged once after each checkpoint, as
  *     they are with checksums
+ * @param minimalWal rows of a table that the transaction itself has created or truncated are not
+ *     logged but made durable before it commits; such WAL is not enough for a standby (wal_level =
+ *     minimal)
  * @param systemIdentifier 0 for one of now
  * @param clock for the times in the first checkpoint and the control file
  */
@@ -23,6 +26,7 @@ public record CreateOptions(
         int walSegmentSize,
         boolean checksums,
         boolean walLogHints,
+        boolean minimalWal,
         long systemIdentifier,
         Clock clock) {
     private static final int MIN_SEGMENT = 1 << 20;
@@ -43,33 +47,43 @@ public record CreateOptions(
 
     /** 16 MiB segments; checksums. */
     public static CreateOptions defaults() {
-        return new CreateOptions(new PosixDisk(), 16 << 20, true, false, 0, Clock.systemUTC());
+        return new CreateOptions(
+                new PosixDisk(), 16 << 20, true, false, false, 0, Clock.systemUTC());
     }
 
     public CreateOptions withDisk(Disk other) {
         return new CreateOptions(
-                other, walSegmentSize, checksums, walLogHints, systemIdentifier, clock);
+                other, walSegmentSize, checksums, walLogHints, minimalWal, systemIdentifier, clock);
     }
 
     public CreateOptions withWalSegmentSize(int bytes) {
-        return new CreateOptions(disk, bytes, checksums, walLogHints, systemIdentifier, clock);
+        return new CreateOptions(
+                disk, bytes, checksums, walLogHints, minimalWal, systemIdentifier, clock);
     }
 
     public CreateOptions withChecksums(boolean on) {
-        return new CreateOptions(disk, walSegmentSize, on, walLogHints, systemIdentifier, clock);
+        return new CreateOptions(
+                disk, walSegmentSize, on, walLogHints, minimalWal, systemIdentifier, clock);
     }
 
     public CreateOptions withWalLogHints(boolean on) {
-        return new CreateOptions(disk, walSegmentSize, checksums, on, systemIdentifier, clock);
+        return new CreateOptions(
+                disk, walSegmentSize, checksums, on, minimalWal, systemIdentifier, clock);
+    }
+
+    public CreateOptions withMinimalWal(boolean on) {
+        return new CreateOptions(
+                disk, walSegmentSize, checksums, walLogHints, on, systemIdentifier, clock);
     }
 
     public CreateOptions withSystemIdentifier(long identifier) {
-        return new CreateOptions(disk, walSegmentSize, checksums, walLogHints, identifier, clock);
+        return new CreateOptions(
+                disk, walSegmentSize, checksums, walLogHints, minimalWal, identifier, clock);
     }
 
     public CreateOptions withClock(Clock other) {
         return new CreateOptions(
-                disk, walSegmentSize, checksums, walLogHints, systemIdentifier, other);
+                disk, walSegmentSize, checksums, walLogHints, minimalWal, systemIdentifier, other);
     }
 
     /** Seconds, microseconds, something of the process. (PostgreSQL: BootStrapXLOG.) */

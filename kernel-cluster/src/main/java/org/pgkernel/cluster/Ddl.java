@@ -45,8 +45,12 @@ final class Ddl {
         deleter = new HeapDeleter(backend.heap());
     }
 
-    /** Others have to look again at what changed. */
+    /**
+     * What was not logged becomes durable, and others have to look again at what changed: their
+     * changes will be logged.
+     */
     void beforeCommit() {
+        backend.newFiles().sync(backend.kernel().pool, backend.kernel().unlogged, catalog::storage);
         backend.tables().invalidate(catalog.known());
     }
 
@@ -292,6 +296,10 @@ final class Ddl {
             logCreation(storage, ForkNumber.MAIN);
         }
         backend.session().dropAtAbort(storage.spcOid(), storage.dbOid(), number);
+        if (!isUnlogged && backend.kernel().syncsNewFiles) {
+            backend.kernel().unlogged.add(number);
+            backend.newFiles().add(number);
+        }
         if (isUnlogged) {
             backend.kernel().unlogged.add(number);
             storage.create(ForkNumber.INIT, false);

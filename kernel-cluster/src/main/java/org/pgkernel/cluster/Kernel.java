@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.concurrent.Agent;
+import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.FilenodeMap;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.error.RefusedException;
@@ -45,6 +46,9 @@ final class Kernel {
     final HeapEnvironment heap;
     final FsmOptions fsm;
     final Workers workers;
+
+    /** A transaction's new files are not logged but synced (wal_level = minimal). */
+    final boolean syncsNewFiles;
 
     /** Null in a PostgreSQL cluster. */
     final VacuumWorker vacuumWorker;
@@ -96,6 +100,8 @@ final class Kernel {
                 isPostgres(all.disk())
                         ? null
                         : new OwnCatalog(pool.smgr(), unlogged, ClusterCreation.DATABASE);
+        syncsNewFiles =
+                own != null && primary.control().walLevel() == ControlFile.WAL_LEVEL_MINIMAL;
         vacuumWorker = own == null ? null : new VacuumWorker(this);
         checkpointer = new Checkpointer(primary, options, retention(all.disk()), stop);
         workers = new Workers(stop, agents(), options.workers() == RunOptions.Workers.BY_HAND);

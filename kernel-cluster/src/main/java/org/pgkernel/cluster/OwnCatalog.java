@@ -157,7 +157,7 @@ final class OwnCatalog implements TableCatalog {
                 storage(row.fileNumber()),
                 row.oid(),
                 columns(backend, row),
-                row.isLogged(),
+                row.isLogged() && !backend.newFiles().contains(row.fileNumber()),
                 row.fillFactor(),
                 toast);
     }

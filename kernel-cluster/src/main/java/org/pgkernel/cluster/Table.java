@@ -1,6 +1,7 @@
 package org.pgkernel.cluster;
 
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.concurrent.atomic.LongAdder;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.heap.BulkInsert;
@@ -191,6 +192,28 @@ public final class Table {
             transaction.fixTransactionSnapshot();
             backend.inserter().multiInsert(heap, rows, count, tids, bulk);
             transaction.leave();
+        } catch (RuntimeException | Error e) {
+            throw transaction.failed(e);
+        }
+    }
+
+    /**
+     * Inserts the rows of a CSV file, as PostgreSQL's COPY ... FROM file WITH (FORMAT csv) would.
+     * If the cluster's WAL is minimal and this transaction has created or truncated the table they
+     * are not logged; they are durable when it has committed.
+     *
+     * @param types how each column is read
+     * @return rows
+     * @throws RefusedException when the file cannot be read, or a record is not such a row; names
+     *     file and line
+     */
+    public long copyFrom(Path file, CsvType... types) {
+        transaction.enter();
+        try (BulkInsert bulk = new BulkInsert(backend.heap())) {
+            CopyFrom copy = new CopyFrom(file, descriptor, types);
+            long rows = copy.run(backend.inserter(), forWriting(), bulk);
+            transaction.leave();
+            return rows;
         } catch (RuntimeException | Error e) {
             throw transaction.failed(e);
         }

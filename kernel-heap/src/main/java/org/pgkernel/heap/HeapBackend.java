@@ -48,6 +48,7 @@ public final class HeapBackend {
     final SessionHorizon horizon;
     final HeapPruner pruner;
     final ObjectIds objectIds;
+    final SpaceCounters space = new SpaceCounters();
     private final ToastStore toast;
 
     /** A tuple in the making. */
@@ -105,6 +106,11 @@ public final class HeapBackend {
 
     public BackendBuffers buffers() {
         return buffers;
+    }
+
+    /** How this backend's new rows found their pages, since it was opened. Its thread's. */
+    public SpaceCounters spaceCounters() {
+        return space;
     }
 
     /** Long values. */

@@ -13,6 +13,8 @@ public final class HeapInserter {
     private final HeapBackend backend;
     private final TargetPage target;
     private final TupleBatch batch = new TupleBatch();
+    private int batchXid;
+    private int batchCommandId;
 
     public HeapInserter(HeapBackend backend) {
         this.backend = backend;
@@ -92,23 +94,50 @@ public final class HeapInserter {
      */
     public void multiInsert(
             HeapRelation relation, RowValues[] rows, int count, long[] tids, BulkInsert bulk) {
-        int xid = backend.session.xid();
-        int commandId = backend.session.commandId(true);
+        beginMany();
         for (int done = 0; done < count; ) {
             batch.clear();
             int from = done;
-            // Long values are moved out of line before any page is locked.
             while (done < count && batch.hasRoom()) {
-                RowValues stored = backend.toast().toStore(relation, rows[done], null);
-                int length = HeapTuples.size(stored);
-                TargetPage.checkedSize(relation, length);
-                int at = batch.add(length);
-                HeapTuples.form(stored, batch.tuples, at);
-                HeapTuples.prepareInsert(batch.tuples, at, xid, commandId);
+                form(relation, rows[done]);
                 done++;
             }
-            putBatch(relation, xid, done == count, tids, from, bulk);
+            putBatch(relation, batchXid, done == count, tids, from, bulk);
         }
+    }
+
+    /**
+     * Rows come one by one, all of this command and for one relation: {@link #add} keeps them until
+     * they are as many as one multi-insert takes, {@link #flush} puts the last ones down.
+     * (PostgreSQL: CopyMultiInsertInfo.)
+     */
+    public void beginMany() {
+        batch.clear();
+        batchXid = backend.session.xid();
+        batchCommandId = backend.session.commandId(true);
+    }
+
+    /** The row's values are not needed any more on return. */
+    public void add(HeapRelation relation, RowValues row, BulkInsert bulk) {
+        if (!batch.hasRoom()) {
+            flush(relation, bulk);
+        }
+        form(relation, row);
+    }
+
+    public void flush(HeapRelation relation, BulkInsert bulk) {
+        putBatch(relation, batchXid, true, null, 0, bulk);
+        batch.clear();
+    }
+
+    /** Long values are moved out of line here, before any page is locked. */
+    private void form(HeapRelation relation, RowValues row) {
+        RowValues stored = backend.toast().toStore(relation, row, null);
+        int length = HeapTuples.size(stored);
+        TargetPage.checkedSize(relation, length);
+        int at = batch.add(length);
+        HeapTuples.form(stored, batch.tuples, at);
+        HeapTuples.prepareInsert(batch.tuples, at, batchXid, batchCommandId);
     }
 
     private void putBatch(

@@ -86,6 +86,7 @@ final class TargetPage {
     private int find(
             HeapRelation relation, int length, int other, int mapOfOther, BulkInsert bulk) {
         int size = checkedSize(relation, length);
+        backend.space.rows++;
         int wanted = wanted(relation, size);
         otherMap = mapOfOther;
         int block = firstTarget(relation, wanted, bulk);
@@ -134,9 +135,11 @@ final class TargetPage {
         if (block != BlockNumber.INVALID && Integer.compareUnsigned(block, blocks) >= 0) {
             block = BlockNumber.INVALID; // the relation was cut
         }
-        return block == BlockNumber.INVALID
-                ? backend.freeSpace.firstPage(buffers, storage, blocks, wanted)
-                : block;
+        if (block != BlockNumber.INVALID) {
+            return block;
+        }
+        backend.space.searches++;
+        return backend.freeSpace.firstPage(buffers, storage, blocks, wanted);
     }
 
     /**
@@ -145,6 +148,7 @@ final class TargetPage {
     private int search(HeapRelation relation, int from, int wanted, int other, BulkInsert bulk) {
         SmgrRelation storage = relation.storage();
         for (int block = from; block != BlockNumber.INVALID; ) {
+            backend.space.pagesTried++;
             boolean same = other != NONE && backend.pool.block(other) == block;
             int buffer = same ? other : read(storage, block, bulk);
             backend.pool.wrap(buffer, page);
@@ -162,6 +166,7 @@ final class TargetPage {
             if (!same) {
                 buffers.release(buffer);
             }
+            backend.space.searches++;
             block = backend.freeSpace.recordAndFind(buffers, storage, block, free, wanted);
         }
         return NONE;
@@ -239,6 +244,7 @@ final class TargetPage {
         if (!add(relation, wanted, bulk)) {
             return NONE;
         }
+        backend.space.pagesAdded++;
         int buffer = added[0];
         int block = backend.pool.block(buffer);
         backend.pool.wrap(buffer, page);
@@ -306,6 +312,7 @@ final class TargetPage {
                 next = block + 1;
                 backend.freeSpace.record(buffers, storage, block, Page.SIZE - Page.HEADER_SIZE);
             }
+            backend.space.pagesAdded += got;
             left -= got;
         }
         if (first != BlockNumber.INVALID) {

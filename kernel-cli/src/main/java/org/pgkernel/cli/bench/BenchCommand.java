@@ -7,8 +7,8 @@ import picocli.CommandLine.Command;
 @Command(
         name = "bench",
         mixinStandardHelpOptions = true,
-        description = "Measures a part of the kernel; needs no server and no data.",
-        subcommands = {ReplacementCommand.class})
+        description = "Measures a part of the kernel; needs no data.",
+        subcommands = {ReplacementCommand.class, FsmCommand.class})
 public final class BenchCommand implements Runnable {
     @CommandLine.Spec private CommandLine.Model.CommandSpec spec;
 

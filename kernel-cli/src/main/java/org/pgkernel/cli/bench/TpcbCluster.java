@@ -1,4 +1,4 @@
-package org.pgkernel.benchmarks;
+package org.pgkernel.cli.bench;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.UnaryOperator;
 import org.pgkernel.cluster.Backend;
 import org.pgkernel.cluster.Cluster;
 import org.pgkernel.cluster.ClusterOptions;
@@ -24,6 +25,7 @@ import org.pgkernel.heap.Attribute;
 import org.pgkernel.heap.LockWait;
 import org.pgkernel.heap.RowLock;
 import org.pgkernel.heap.RowValues;
+import org.pgkernel.heap.SpaceCounters;
 import org.pgkernel.heap.TupleDescriptor;
 import org.pgkernel.heap.TupleId;
 import org.pgkernel.heap.TupleOutcome;
@@ -37,7 +39,10 @@ import org.pgkernel.heap.TupleOutcome;
  * it: until the commit others find the row there. They look at the new root, then at the old one,
  * and once more if it moved in between.
  */
-final class TpcbCluster implements AutoCloseable {
+public final class TpcbCluster implements AutoCloseable {
+    /** Clients of one run at most. */
+    public static final int MOST_CLIENTS = 128;
+
     private static final int ACCOUNTS = 100_000;
     private static final int TELLERS = 10;
     private static final int LOAD_BATCH = 500;
@@ -65,20 +70,45 @@ final class TpcbCluster implements AutoCloseable {
     }
 
     /** Commits of one client and when it ended. */
-    private record Done(long commits, long nanos) {}
+    private record Done(long commits, long nanos, SpaceCounters space) {}
 
-    TpcbCluster(Path directory, int scale, int sharedBuffers) {
+    /**
+     * Transactions a second, and how the clients' backends found room.
+     *
+     * @param rows new versions that needed a page, of all tables
+     */
+    public record Result(double tps, long rows, SpaceCounters space) {}
+
+    /** With PostgreSQL's free space map; every commit waits. */
+    public TpcbCluster(Path directory, int scale, int sharedBuffers) {
+        this(directory, scale, sharedBuffers, true, UnaryOperator.identity());
+    }
+
+    /**
+     * @param synchronousCommit whether a commit waits until it is durable
+     * @param variant what is special about how the cluster is opened
+     */
+    public TpcbCluster(
+            Path directory,
+            int scale,
+            int sharedBuffers,
+            boolean synchronousCommit,
+            UnaryOperator<ClusterOptions> variant) {
         this.scale = scale;
         Cluster.create(directory, CreateOptions.defaults().withChecksums(false));
         RunOptions run =
                 RunOptions.defaults()
-                        .withSessions(40)
+                        .withSessions(MOST_CLIENTS + 8)
+                        .withSynchronousCommit(synchronousCommit)
                         .withCheckpointTimeoutNanos(1800L * 1_000_000_000L)
                         .withWalSize(10L << 30, 1L << 30);
         cluster =
                 Cluster.open(
                         directory,
-                        ClusterOptions.defaults().withSharedBuffers(sharedBuffers).withRun(run));
+                        variant.apply(
+                                ClusterOptions.defaults()
+                                        .withSharedBuffers(sharedBuffers)
+                                        .withRun(run)));
         accounts = new Rows("accounts", 2, ACCOUNTS * scale);
         tellers = new Rows("tellers", 2, TELLERS * scale);
         branches = new Rows("branches", 1, scale);
@@ -190,7 +220,7 @@ final class TpcbCluster implements AutoCloseable {
                     commits++;
                 }
             }
-            return new Done(commits, System.nanoTime());
+            return new Done(commits, System.nanoTime(), backend.spaceCounters());
         }
 
         private void transaction() {
@@ -264,24 +294,31 @@ final class TpcbCluster implements AutoCloseable {
      *
      * @return transactions a second
      */
-    double run(int clients, int seconds, long seed) throws InterruptedException {
+    public double run(int clients, int seconds, long seed) throws InterruptedException {
+        return run(clients, seconds * 1_000_000_000L, seed).tps();
+    }
+
+    /** The same, with more to tell. */
+    public Result run(int clients, long nanos, long seed) throws InterruptedException {
         long began = System.nanoTime();
         List<Client> all = new ArrayList<>();
         for (int i = 0; i < clients; i++) {
-            all.add(new Client(seed * 1000 + i, began + seconds * 1_000_000_000L));
+            all.add(new Client(seed * 1000 + i, began + nanos));
         }
         long commits = 0;
+        SpaceCounters space = new SpaceCounters();
         long ended = began;
         try (ExecutorService pool = Executors.newFixedThreadPool(clients)) {
             for (Future<Done> client : pool.invokeAll(all)) {
                 Done done = client.get();
                 commits += done.commits();
+                space.add(done.space());
                 ended = Math.max(ended, done.nanos());
             }
         } catch (ExecutionException e) {
             throw new IllegalStateException("a client failed", e.getCause());
         }
-        return commits * 1e9 / (ended - began);
+        return new Result(commits * 1e9 / (ended - began), space.rows(), space);
     }
 
     /**
@@ -289,7 +326,7 @@ final class TpcbCluster implements AutoCloseable {
      *
      * @throws IllegalStateException if they are not
      */
-    void check() {
+    public void check() {
         try (Backend backend = cluster.newBackend()) {
             backend.begin();
             long[] sums = {
@@ -318,7 +355,7 @@ final class TpcbCluster implements AutoCloseable {
         return sum;
     }
 
-    void checkpoint() {
+    public void checkpoint() {
         cluster.checkpoint();
     }
 

@@ -1,13 +1,13 @@
-package org.pgkernel.benchmarks;
+package org.pgkernel.cli.bench;
 
 import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /** Medians of a few figures and how far they can be trusted: the percentile bootstrap. */
-final class Bootstrap {
+public final class Bootstrap {
     private Bootstrap() {}
 
-    static double median(double[] values) {
+    public static double median(double[] values) {
         double[] sorted = values.clone();
         Arrays.sort(sorted);
         int half = sorted.length / 2;
@@ -17,7 +17,7 @@ final class Bootstrap {
     /**
      * @return lower and upper end of the interval in which the median lies with the probability
      */
-    static double[] ofMedian(double[] values, int resamples, double probability, long seed) {
+    public static double[] ofMedian(double[] values, int resamples, double probability, long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         double[] medians = new double[resamples];
         double[] drawn = new double[values.length];
