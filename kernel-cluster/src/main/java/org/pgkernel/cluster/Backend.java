@@ -169,6 +169,7 @@ public final class Backend implements AutoCloseable {
     public Table createTable(String name, TupleDescriptor columns, TableOptions options) {
         transaction.enter();
         try {
+            transaction.fixTransactionSnapshot();
             Table table = requireDdl().create(name, columns, options);
             transaction.leave();
             return table;
@@ -188,19 +189,20 @@ public final class Backend implements AutoCloseable {
             throw new RefusedException("a table is not vacuumed within a transaction");
         }
         int oid = table(name).oid();
-        VacuumResult result = vacuum(oid, options, VacuumListener.NONE);
+        VacuumResult result = vacuum(oid, options, VacuumListener.NONE, false);
         if (result == null) {
             throw new RefusedException("there is no such table: table=" + name);
         }
         return result;
     }
 
-    /** Null when there is no such table any more. */
-    VacuumResult vacuum(int oid, VacuumOptions options, VacuumListener listener) {
+    /** See {@link Vacuums#vacuum}. */
+    VacuumResult vacuum(
+            int oid, VacuumOptions options, VacuumListener listener, boolean skipLocked) {
         if (vacuums == null) {
             vacuums = new Vacuums(this, catalog);
         }
-        VacuumResult result = vacuums.vacuum(oid, options, listener);
+        VacuumResult result = vacuums.vacuum(oid, options, listener, skipLocked);
         if (ddl != null) {
             ddl.advanceOldest();
         }
@@ -215,6 +217,7 @@ public final class Backend implements AutoCloseable {
     public void dropTable(String name) {
         transaction.enter();
         try {
+            transaction.fixTransactionSnapshot();
             requireDdl().drop(find(name));
             transaction.leave();
         } catch (RuntimeException | Error e) {
@@ -230,6 +233,7 @@ public final class Backend implements AutoCloseable {
     public void truncate(String name) {
         transaction.enter();
         try {
+            transaction.fixTransactionSnapshot();
             requireDdl().truncate(find(name));
             transaction.leave();
         } catch (RuntimeException | Error e) {

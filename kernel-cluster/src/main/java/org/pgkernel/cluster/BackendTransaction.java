@@ -157,8 +157,9 @@ final class BackendTransaction {
 
     /**
      * The statement that begins is the transaction's first perhaps: at REPEATABLE READ all that
-     * follow see what this one could have seen, also if it looks at nothing. The table it writes to
-     * is locked.
+     * follow see what this one could have seen, also if it looks at nothing. A change of rows has
+     * locked its table before; CREATE, DROP and TRUNCATE come first. (PostgreSQL:
+     * PlannedStmtRequiresSnapshot, pquery.c.)
      */
     void fixTransactionSnapshot() {
         if (isolation == Isolation.REPEATABLE_READ && !hasTransactionSnapshot) {

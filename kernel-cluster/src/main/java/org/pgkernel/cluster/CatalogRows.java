@@ -106,7 +106,7 @@ final class CatalogRows {
                     nameOf(row, 1),
                     (int) row.number(2),
                     (char) row.number(3),
-                    (char) row.number(4),
+                    kindOf(row),
                     (int) row.number(5),
                     (int) row.number(6),
                     row.number(7) != 0,
@@ -141,6 +141,11 @@ final class CatalogRows {
     /** Of either table: the first column. */
     static int oidOf(RowValues row) {
         return (int) row.number(0);
+    }
+
+    /** Of pgk_class. */
+    static char kindOf(RowValues row) {
+        return (char) row.number(4);
     }
 
     static void putAttribute(int oid, TupleDescriptor columns, int i, RowValues to) {
@@ -181,6 +186,13 @@ final class CatalogRows {
     }
 
     static void checkName(String what, String name) {
+        if (name.indexOf(0) >= 0 || !StandardCharsets.UTF_8.newEncoder().canEncode(name)) {
+            throw new RefusedException(
+                    "a "
+                            + what
+                            + "'s name has a zero byte or half a character: name="
+                            + name.replaceAll("[\\x00\\p{Cs}]", "?"));
+        }
         int length = name.getBytes(StandardCharsets.UTF_8).length;
         if (length == 0 || length > MAX_NAME_BYTES) {
             throw new RefusedException(

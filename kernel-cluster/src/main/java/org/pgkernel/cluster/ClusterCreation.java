@@ -101,11 +101,12 @@ final class ClusterCreation {
         for (String log : LOGS) {
             Directories.writeFile(disk, path + "/" + log, new byte[8192]);
         }
+        Directories.writeFile(
+                disk,
+                catalogVersion(path),
+                (OwnCatalog.VERSION + "\n").getBytes(StandardCharsets.US_ASCII));
         for (int rel : new int[] {OwnCatalog.CLASS, OwnCatalog.ATTRIBUTE}) {
-            String file =
-                    new RelFileLocator(RelFileLocator.DEFAULT_TABLESPACE, DATABASE, rel)
-                            .path(ForkNumber.MAIN);
-            Directories.writeFile(disk, path + "/" + file, new byte[0]);
+            Directories.writeFile(disk, catalogFile(path, rel), new byte[0]);
         }
         long identifier = options.identifier();
         long checkpointLsn = writeFirstSegment(identifier);
@@ -114,6 +115,19 @@ final class ClusterCreation {
         disk.syncDirectory(parent(path));
         disk.rename(path + NEW_CONTROL, ControlFile.path(path));
         disk.syncDirectory(path + "/global");
+    }
+
+    /** Where a table of the catalogue is. */
+    static String catalogFile(String dataDirectory, int rel) {
+        return dataDirectory
+                + "/"
+                + new RelFileLocator(RelFileLocator.DEFAULT_TABLESPACE, DATABASE, rel)
+                        .path(ForkNumber.MAIN);
+    }
+
+    /** Where the catalogue's version is. */
+    static String catalogVersion(String dataDirectory) {
+        return dataDirectory + "/base/" + DATABASE + "/" + OwnCatalog.VERSION_FILE;
     }
 
     private static String parent(String path) {

@@ -286,6 +286,8 @@ final class Ddl {
      * @return their number
      */
     private int createFiles(boolean isUnlogged) {
+        // First: whoever gets none must not leave a file that no rollback knows of.
+        backend.session().xid();
         int number =
                 backend.kernel()
                         .numbers

@@ -3,6 +3,7 @@ package org.pgkernel.cluster;
 import java.nio.charset.StandardCharsets;
 import org.pgkernel.base.ControlFile;
 import org.pgkernel.base.DbState;
+import org.pgkernel.base.FilenodeMap;
 import org.pgkernel.base.Lsn;
 import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.DiskFile;
@@ -25,6 +26,7 @@ final class DirectoryChecks {
         }
         checkIsWhole(disk, dataDirectory);
         checkVersion(disk, dataDirectory);
+        checkCatalogVersion(disk, dataDirectory);
         LockFile.check(disk, dataDirectory);
         if (disk.exists(dataDirectory + "/backup_label")) {
             throw new RefusedException(
@@ -80,6 +82,29 @@ final class DirectoryChecks {
                             + " is served: file="
                             + path);
         }
+    }
+
+    /** PostgreSQL's catalogue goes with its major version, ours has a version of its own. */
+    private static void checkCatalogVersion(Disk disk, String dataDirectory) {
+        if (disk.exists(dataDirectory + "/global/" + FilenodeMap.NAME)
+                || !disk.exists(ClusterCreation.catalogFile(dataDirectory, OwnCatalog.CLASS))) {
+            return;
+        }
+        String path = ClusterCreation.catalogVersion(dataDirectory);
+        byte[] bytes = Directories.readFile(disk, path, 64);
+        String found = bytes == null ? "" : new String(bytes, StandardCharsets.US_ASCII).strip();
+        if (found.equals(Integer.toString(OwnCatalog.VERSION))) {
+            return;
+        }
+        String shown =
+                found.matches("[0-9]{1,9}") ? "version " + found : "no version that can be read";
+        throw new RefusedException(
+                "the cluster's catalogue has "
+                        + (bytes == null ? "an older version" : shown)
+                        + ", only version "
+                        + OwnCatalog.VERSION
+                        + " is served: file="
+                        + path);
     }
 
     /**

@@ -28,6 +28,15 @@ final class OwnCatalog implements TableCatalog {
     static final int CLASS = 9000;
     static final int ATTRIBUTE = 9001;
 
+    /** Goes up with each change of {@link CatalogRows}' columns. */
+    static final int VERSION = 2;
+
+    /**
+     * Beside the catalogue's files: its version in digits and a line feed. Clusters made before
+     * there was one have none.
+     */
+    static final String VERSION_FILE = "pgk_version";
+
     /** Whoever adds a name holds this lock to the end of its transaction; it is no relation's. */
     static final int NAMES = 8999;
 
@@ -67,6 +76,7 @@ final class OwnCatalog implements TableCatalog {
         return known;
     }
 
+    /** TOAST tables have no names to be found by: they belong to their tables. */
     @Override
     public int find(Backend backend, String name) {
         int hint = known.oid(name);
@@ -79,7 +89,8 @@ final class OwnCatalog implements TableCatalog {
         try (CatalogScan scan = backend.catalogScan(classes)) {
             RowValues row = scan.row();
             while (scan.next()) {
-                if (CatalogRows.nameOf(row, 1).equals(name)) {
+                if (CatalogRows.kindOf(row) == CatalogRows.TABLE
+                        && CatalogRows.nameOf(row, 1).equals(name)) {
                     int oid = CatalogRows.oidOf(row);
                     known.name(name, oid);
                     known.row(oid, scan.tid());

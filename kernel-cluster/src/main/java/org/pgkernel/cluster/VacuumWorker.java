@@ -17,8 +17,9 @@ import org.pgkernel.xact.LockMode;
 /**
  * Vacuums tables of our own catalogue now and then: those of which many rows were updated or
  * deleted since their last vacuum, counted in memory only, and those that grow too old. It gives
- * way to who waits for a lock on the table, unless the table is too old. (PostgreSQL: autovacuum.c,
- * relation_needs_vacanalyze.)
+ * way to who waits for a lock on the table, unless the table is too old, and passes over a table
+ * that somebody has locked until its next round. (PostgreSQL: autovacuum.c,
+ * relation_needs_vacanalyze; it waits for a table that is too old.)
  */
 final class VacuumWorker implements Agent {
     /** (PostgreSQL: autovacuum_naptime.) */
@@ -97,7 +98,11 @@ final class VacuumWorker implements Agent {
         LongAdder dead = deadRows(row.oid());
         long before = dead.sum();
         try {
-            backend.vacuum(row.oid(), VacuumOptions.DEFAULT, new GivesWay(row, tooOld));
+            // Who has locked the table may be rolled back only after the workers have ended.
+            if (backend.vacuum(row.oid(), VacuumOptions.DEFAULT, new GivesWay(row, tooOld), true)
+                    == null) {
+                return false;
+            }
         } catch (RefusedException e) {
             return false;
         }

@@ -30,11 +30,19 @@ final class Vacuums implements TableVacuum.Catalogue {
      * Vacuums a table and its TOAST table. Its files are looked up under the lock that keeps them
      * from being replaced. No transaction is open.
      *
-     * @return what was done to the table itself; null when there is no such table any more
+     * @param skipLocked do not wait for a lock that others hold (VACOPT_SKIP_LOCKED)
+     * @return what was done to the table itself; null when there is no such table any more, or it
+     *     was skipped
      */
-    VacuumResult vacuum(int oid, VacuumOptions options, VacuumListener listener) {
+    VacuumResult vacuum(
+            int oid, VacuumOptions options, VacuumListener listener, boolean skipLocked) {
         int database = backend.database();
-        backend.locks().lockRelationForSession(database, oid, LockMode.SHARE_UPDATE_EXCLUSIVE);
+        LockMode mode = LockMode.SHARE_UPDATE_EXCLUSIVE;
+        if (!skipLocked) {
+            backend.locks().lockRelationForSession(database, oid, mode);
+        } else if (!backend.locks().tryLockRelationForSession(database, oid, mode)) {
+            return null;
+        }
         try {
             TableEntry entry = inTransaction(() -> catalog.read(backend, oid));
             if (entry == null) {
@@ -45,8 +53,7 @@ final class Vacuums implements TableVacuum.Catalogue {
         } catch (RuntimeException | Error e) {
             throw backend.transaction().failed(e);
         } finally {
-            backend.locks()
-                    .unlockRelationForSession(database, oid, LockMode.SHARE_UPDATE_EXCLUSIVE);
+            backend.locks().unlockRelationForSession(database, oid, mode);
         }
     }
 

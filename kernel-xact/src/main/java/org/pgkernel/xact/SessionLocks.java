@@ -93,6 +93,15 @@ public final class SessionLocks {
         acquire(scratch.relation(db, rel), mode, true, true);
     }
 
+    /**
+     * The same, without waiting.
+     *
+     * @return false if it is not to be had now
+     */
+    public boolean tryLockRelationForSession(int db, int rel, LockMode mode) {
+        return acquire(scratch.relation(db, rel), mode, false, true);
+    }
+
     /** Gives it up once. (PostgreSQL: UnlockRelationIdForSession.) */
     public void unlockRelationForSession(int db, int rel, LockMode mode) {
         LockHolder holder = held.get(scratch.relation(db, rel));
