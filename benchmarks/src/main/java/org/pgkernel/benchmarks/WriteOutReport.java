@@ -105,6 +105,7 @@ public final class WriteOutReport {
             filled.filler.clean(buffer);
         }
         drop(victims);
+        dirty = map(victims[0]); // so that every buffer has a page again
 
         dirty(1_000);
         sample("checkpoint", WARM_UPS / 4, () -> {}, () -> stopped(filled.pool::flushAll));
@@ -118,7 +119,7 @@ public final class WriteOutReport {
                 });
 
         dirty(99_000);
-        flush("flush-others", victims[0], map(victims[0]));
+        flush("flush-others", victims[0], dirty);
     }
 
     private int[] map(SmgrRelation relation) {
