@@ -47,6 +47,9 @@ class DirtyBitmap {
     /** Groups looked at for an estimate, when more than these are not empty. */
     static final int SAMPLED_GROUPS = 128;
 
+    /** Of these groups a word each is looked at, to tell how many of its bits are set. */
+    private static final int SAMPLED_WORDS = 16;
+
     /** Changed by CAS; to and from 0 under the group's lock bit only. */
     final AtomicBuffer memory;
 
@@ -274,7 +277,9 @@ class DirtyBitmap {
      * choice between right ways only.
      */
     long estimate() {
-        boolean all = groupsNotEmpty() <= SAMPLED_GROUPS;
+        int notEmpty = groupsNotEmpty();
+        boolean all = notEmpty <= SAMPLED_GROUPS;
+        int apart = notEmpty <= SAMPLED_WORDS ? 1 : SAMPLED_GROUPS / SAMPLED_WORDS;
         long words = 0;
         long bits = 0;
         long seen = 0;
@@ -285,11 +290,13 @@ class DirtyBitmap {
                 break;
             }
             long inGroup = group(group);
-            words += Long.bitCount(inGroup);
-            if (inGroup != 0 && (i & 7) == 0) { // an eighth of the groups, one word of each
+            int wordsInGroup = Long.bitCount(inGroup);
+            words += wordsInGroup;
+            if (wordsInGroup != 0 && i % apart == 0) {
+                // For its group's words: a run's first group may have a word with few bits only.
                 int number = (group << GROUP_WORDS_SHIFT) + middleBit(inGroup);
-                bits += Long.bitCount(memory.getLongVolatile(number << 3));
-                seen++;
+                bits += (long) wordsInGroup * Long.bitCount(memory.getLongVolatile(number << 3));
+                seen += wordsInGroup;
             }
         }
         if (!all) {

@@ -84,6 +84,16 @@ class DirtyBitmapTest {
             @ForAll @IntRange(min = 1, max = 60_000) int dirty,
             @ForAll boolean scattered,
             @ForAll long seed) {
+        requireNear(dirty, scattered, seed);
+    }
+
+    /** A run whose first group has one word with few bits. */
+    @Test
+    void aRunOverTwoGroupsIsEstimatedFromBoth() {
+        requireNear(988, false, 75);
+    }
+
+    private static void requireNear(int dirty, boolean scattered, long seed) {
         int nbuffers = 1 << 21;
         DirtyBitmap bitmap = bitmap(nbuffers);
         Random random = new Random(seed);
