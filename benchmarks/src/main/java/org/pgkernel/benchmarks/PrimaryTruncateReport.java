@@ -1,6 +1,8 @@
 package org.pgkernel.benchmarks;
 
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.RelFileLocator;
@@ -26,10 +28,11 @@ import org.pgkernel.smgr.SizePolicy;
  * running cluster of ours: FULL_SCAN is PostgreSQL as it is, LOOKUP with shared sizes what the
  * thread measured as patched, ADAPTIVE ours. Every buffer holds a page of some other relation when
  * it begins. A truncation's cost is that of VACUUM less that of VACUUM with truncation off, of the
- * same table, in turns.
+ * same table, in turns; a turn goes through all pool sizes.
  */
 public final class PrimaryTruncateReport {
     private static final int PAGES = 100;
+    private static final int WARM_UP = 40;
     private static final int ROWS_A_PAGE = 12;
     private static final int COLUMNS = 10;
     private static final int PAGES_OF_OTHERS = 128;
@@ -46,13 +49,11 @@ public final class PrimaryTruncateReport {
         private final Cluster cluster;
         private final Backend backend;
         private final RowValues[] rows = new RowValues[PAGES * ROWS_A_PAGE];
-        private final int repetitions;
         final double[] truncate;
         final double[] vacuum;
         final double[] vacuumWithout;
 
         Bench(Scratch scratch, DropStrategy strategy, String size, int repetitions) {
-            this.repetitions = repetitions;
             truncate = new double[repetitions];
             vacuum = new double[repetitions];
             vacuumWithout = new double[repetitions];
@@ -108,29 +109,39 @@ public final class PrimaryTruncateReport {
             }
         }
 
-        void run() {
-            for (int i = -5; i < repetitions; i++) {
-                fill();
-                long began = System.nanoTime();
-                backend.begin();
-                backend.truncate("t");
-                backend.commit();
-                note(truncate, i, began);
+        /** One of each; not kept if {@code i} is negative. */
+        void run(int i) {
+            fill();
+            long began = System.nanoTime();
+            backend.begin();
+            backend.truncate("t");
+            backend.commit();
+            note(truncate, i, began);
+            boolean first = (i & 1) == 0; // neither is always the one that comes second
+            vacuum(first, i);
+            vacuum(!first, i);
+        }
 
-                fill();
-                deleteAll();
-                began = System.nanoTime();
-                backend.vacuum("t", VacuumOptions.DEFAULT.withTruncate(false));
-                note(vacuumWithout, i, began);
-                fill();
-                deleteAll();
-                began = System.nanoTime();
-                int removed = backend.vacuum("t", VacuumOptions.DEFAULT).removedPages();
-                note(vacuum, i, began);
-                if (removed < PAGES) {
-                    throw new IllegalStateException("only " + removed + " pages were cut off");
-                }
+        private void vacuum(boolean truncates, int i) {
+            fill();
+            deleteAll();
+            long began = System.nanoTime();
+            int removed =
+                    backend.vacuum("t", VacuumOptions.DEFAULT.withTruncate(truncates))
+                            .removedPages();
+            note(truncates ? vacuum : vacuumWithout, i, began);
+            if (truncates && removed < PAGES) {
+                throw new IllegalStateException("only " + removed + " pages were cut off");
             }
+        }
+
+        /** What the truncation took, each time. */
+        double[] cuts() {
+            double[] cuts = new double[vacuum.length];
+            for (int i = 0; i < cuts.length; i++) {
+                cuts[i] = vacuum[i] - vacuumWithout[i];
+            }
+            return cuts;
         }
 
         private void fill() {
@@ -171,30 +182,56 @@ public final class PrimaryTruncateReport {
 
     public static void main(String[] args) throws IOException {
         Locale.setDefault(Locale.ROOT);
-        int repetitions = args.length > 0 ? Integer.parseInt(args[0]) : 50;
+        int repetitions = args.length > 0 ? Integer.parseInt(args[0]) : 200;
         System.out.println(
-                "| strategy | shared_buffers | TRUNCATE, ms | VACUUM, ms | VACUUM without truncation,"
-                        + " ms | truncation, ms |\n|---|---|---:|---:|---:|---:|");
+                "| strategy | shared_buffers | TRUNCATE, ms | 95 % interval | VACUUM, ms | VACUUM"
+                        + " without truncation, ms | truncation, ms | 95 % interval |\n"
+                        + "|---|---|---:|---:|---:|---:|---:|---:|");
+        StringBuilder spreads = new StringBuilder();
         for (DropStrategy strategy : STRATEGIES) {
-            double[] truncates = new double[SIZES.length];
-            double[] cuts = new double[SIZES.length];
-            for (int i = 0; i < SIZES.length; i++) {
-                try (Scratch scratch = new Scratch();
-                        Bench bench = new Bench(scratch, strategy, SIZES[i], repetitions)) {
-                    bench.run();
-                    truncates[i] = Bootstrap.median(bench.truncate);
-                    double with = Bootstrap.median(bench.vacuum);
-                    double without = Bootstrap.median(bench.vacuumWithout);
-                    cuts[i] = with - without;
-                    System.out.printf(
-                            "| %s | %s | %.3f | %.3f | %.3f | %.3f |%n",
-                            strategy, SIZES[i], truncates[i], with, without, cuts[i]);
+            spreads.append(measure(strategy, repetitions));
+        }
+        System.out.println();
+        System.out.print(spreads);
+    }
+
+    /** All pool sizes by turns, each repetition in all of them. */
+    private static String measure(DropStrategy strategy, int repetitions) throws IOException {
+        List<Bench> benches = new ArrayList<>();
+        try (Scratch scratch = new Scratch()) {
+            for (String size : SIZES) {
+                benches.add(new Bench(scratch, strategy, size, repetitions));
+            }
+            for (int i = -WARM_UP; i < repetitions; i++) {
+                for (Bench bench : benches) {
+                    bench.run(i);
                 }
             }
-            System.out.printf(
-                    "%nGreatest / least over the sizes, %s: TRUNCATE %.2f, truncation %.2f%n%n",
-                    strategy, spread(truncates), spread(cuts));
+        } finally {
+            benches.forEach(Bench::close);
         }
+        double[] truncates =
+                benches.stream().mapToDouble(b -> Bootstrap.median(b.truncate)).toArray();
+        double[] cuts = benches.stream().mapToDouble(b -> Bootstrap.median(b.cuts())).toArray();
+        for (int i = 0; i < SIZES.length; i++) {
+            Bench bench = benches.get(i);
+            System.out.printf(
+                    "| %s | %s | %.3f | %s | %.3f | %.3f | %.3f | %s |%n",
+                    strategy,
+                    SIZES[i],
+                    truncates[i],
+                    interval(bench.truncate),
+                    Bootstrap.median(bench.vacuum),
+                    Bootstrap.median(bench.vacuumWithout),
+                    cuts[i],
+                    interval(bench.cuts()));
+        }
+        return String.format("| %s | %.2f | %.2f |%n", strategy, spread(truncates), spread(cuts));
+    }
+
+    private static String interval(double[] values) {
+        double[] interval = Bootstrap.ofMedian(values, 2000, 0.95, 42);
+        return String.format("%.3f to %.3f", interval[0], interval[1]);
     }
 
     private static double spread(double[] values) {
