@@ -23,7 +23,9 @@ import org.knowm.xchart.style.Styler.LegendPosition;
  * </pre>
  *
  * Pieces: {@code replacement}, {@code pairs}, and with a pool's buffers {@code drops-}, {@code
- * reference-}, {@code one-page-}. What was measured more than once is reported by its median.
+ * reference-}, {@code one-page-}; and for one cell once more, by turns in several processes, {@code
+ * again-BUFFERS-RESIDENT-BLOCKS-SIZES-CACHES}. What was measured more than once is reported by its
+ * median.
  *
  * <p>The pools' processes are started here, one for each pool size and strategy, as JMH's own forks
  * would fill the pool anew for each cell.
@@ -41,7 +43,7 @@ public final class DropReport {
     private static final List<String> SIZES = List.of("known", "unknown");
     private static final List<String> CACHES = List.of("warm", "cold");
 
-    /** See {@link #onePage}. */
+    /** See {@link #again}. */
     private static final int PROCESSES = 5;
 
     private static final double MOST_OF_BETTER = 1.2;
@@ -80,6 +82,12 @@ public final class DropReport {
                     unused(results, "replacement-pairs"),
                     List.of("org.pgkernel.benchmarks.ReplacementPairs"));
         }
+        for (String piece : pieces) {
+            if (piece.startsWith("again-")) {
+                String[] of = piece.split("-");
+                again(results, Integer.parseInt(of[1]), of[2] + "/" + of[3], of[4], of[5]);
+            }
+        }
         for (int buffers : BUFFERS) {
             String pool = "buffers=" + buffers;
             if (pieces.isEmpty() || pieces.contains("drops-" + buffers)) {
@@ -93,21 +101,26 @@ public final class DropReport {
                 jmh(result, "ReferenceScanBenchmark", "-f", "0", "-p", pool);
             }
             if (pieces.isEmpty() || pieces.contains("one-page-" + buffers)) {
-                onePage(results, buffers);
+                again(results, buffers, "1/1", "known", "cold");
             }
         }
     }
 
     /**
      * A cold drop of one page is a few dozen waits for memory, and how long they are depends on
-     * where a process's code and objects came to lie: so several processes, by turns.
+     * where a process's code and objects came to lie; and a machine may be half as fast some
+     * minutes later: so several processes, by turns. FULL_SCAN only in small pools: elsewhere it is
+     * far off.
      */
-    private static void onePage(Path results, int buffers)
+    private static void again(Path results, int buffers, String cell, String sizes, String caches)
             throws IOException, InterruptedException {
+        String name = String.join("-", "again-" + buffers, cell.replace('/', '-'), sizes, caches);
+        List<String> strategies =
+                buffers > BUFFERS[1] ? STRATEGIES.subList(1, STRATEGIES.size()) : STRATEGIES;
         for (int i = 0; i < PROCESSES; i++) {
-            for (String strategy : List.of("LOOKUP", "ADAPTIVE")) {
+            for (String strategy : strategies) {
                 jmh(
-                        unused(results, "one-page-" + buffers + "-" + strategy),
+                        unused(results, name + "-" + strategy),
                         "DropBenchmark",
                         "-f",
                         "0",
@@ -118,11 +131,11 @@ public final class DropReport {
                         "-p",
                         of(strategy),
                         "-p",
-                        "cell=1/1",
+                        "cell=" + cell,
                         "-p",
-                        "sizes=known",
+                        "sizes=" + sizes,
                         "-p",
-                        "caches=cold");
+                        "caches=" + caches);
             }
         }
     }
