@@ -15,6 +15,7 @@ import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.agrona.BufferUtil;
+import org.pgkernel.base.disk.Disk;
 import org.pgkernel.base.disk.PosixDisk;
 import org.pgkernel.testkit.FileTrees;
 
@@ -23,7 +24,7 @@ import org.pgkernel.testkit.FileTrees;
  * commits that share syncs. Ours and others take turns within one process.
  *
  * <pre>
- *  run CSV DISK      all samples; DISK is a directory on a real disk: two minutes
+ *  run CSV DISK      all samples; DISK is a directory on a real disk: three minutes
  *  report CSV MD     the tables
  * </pre>
  */
@@ -50,6 +51,7 @@ public final class WalInsertReport {
         if (args.length == 3 && args[0].equals("run")) {
             WalInsertReport report = new WalInsertReport();
             Path disk = Path.of(args[2]);
+            report.machine();
             report.insertions(Path.of("/dev/shm"));
             report.diskPairs(disk, "100 bytes", 74);
             report.diskPairs(disk, "8 KiB", 8160);
@@ -61,6 +63,17 @@ public final class WalInsertReport {
             System.err.println("usage: WalInsertReport run CSV DISK | report CSV MD");
             System.exit(2);
         }
+    }
+
+    /** Tells where these samples were taken. */
+    private void machine() {
+        lines.add(
+                String.format(
+                        Locale.ROOT,
+                        "%s,JDK %s,0,0,%d,processors,0",
+                        WalInsertTables.MACHINE,
+                        System.getProperty("java.runtime.version"),
+                        Runtime.getRuntime().availableProcessors()));
     }
 
     private void insertions(Path memory) throws IOException {
@@ -193,41 +206,77 @@ public final class WalInsertReport {
 
     /**
      * Two threads insert until so many bytes are durable, into recycled segments; then the same
-     * calls are made again plainly, on other files that are there already.
+     * calls are made again plainly, on other files that are there already. Before or after both, by
+     * turns, two threads insert as much on a disk that costs nothing.
      */
     private void diskPairs(Path parent, String record, int dataLength) throws IOException {
         Path directory = Files.createTempDirectory(parent, "pgkernel-wal-");
-        ByteBuffer bytes = ByteBuffer.allocateDirect(WalVariant.RING);
-        for (int i = 0; i < bytes.capacity(); i += 8) {
-            bytes.putLong(i, i * 0x9E3779B97F4A7C15L);
-        }
-        DiskTrace trace = new DiskTrace(new PosixDisk());
+        Path plain = Files.createDirectory(directory.resolve("plain"));
         Kind kind = new Kind("insertion of " + record, 2, null);
         Kind other = new Kind("plain beside " + record, 1, null);
-        try (WalVariant.Reservation ours = new WalVariant.Reservation(trace, directory)) {
-            Path plain = Files.createDirectory(directory.resolve("plain"));
+        Kind free = new Kind("ceiling for " + record, 2, null);
+        try (Pass disk = new Pass(new PosixDisk(), directory, "disk", dataLength);
+                Pass nothing =
+                        new Pass(new FreeDisk(new PosixDisk()), directory, "free", dataLength)) {
             for (int round = -WARMUP; round < ROUNDS; round++) {
                 pingNanos = ping();
-                long end = ours.inserter.flushedLsn();
-                int ahead = (int) (PASS_BYTES / WalVariant.SEGMENT) + 3;
-                ours.inserter.segments().removeBefore(end, end, ahead);
-                trace.clear();
-                long nanos = insertUntil(ours, end + PASS_BYTES, dataLength);
-                long written = trace.bytes();
-                for (int i = 0; i < trace.files(); i++) {
-                    makeFile(plain.resolve("" + i), bytes);
-                }
-                long plainNanos = trace.repeat(new PosixDisk(), plain, bytes);
+                boolean ceilingFirst = round % 2 != 0;
+                double ceiling = ceilingFirst ? nothing.insert() : 0;
+                double ours = disk.insert();
+                double plainly = disk.plainly(plain);
+                ceiling = ceilingFirst ? ceiling : nothing.insert();
                 if (round >= 0) {
-                    sample("disk", kind, round, written * 1e3 / nanos, "MB/s");
-                    sample("disk", other, round, written * 1e3 / plainNanos, "MB/s");
-                    sample("disk", kind, round, (double) plainNanos / nanos, "of plain");
-                    sample("disk", kind, round, trace.count(true), "syncs");
-                    sample("disk", kind, round, trace.count(false), "writes");
+                    sample("disk", kind, round, ours, "MB/s");
+                    sample("disk", other, round, plainly, "MB/s");
+                    sample("disk", free, round, ceiling, "MB/s");
+                    sample("disk", kind, round, ours / plainly, "of plain");
+                    sample("disk", free, round, ceiling / plainly, "of plain");
+                    sample("disk", kind, round, ours / ceiling, "of ceiling");
+                    sample("disk", kind, round, disk.trace.count(true), "syncs");
+                    sample("disk", kind, round, disk.trace.count(false), "writes");
                 }
             }
         } finally {
             FileTrees.delete(directory);
+        }
+    }
+
+    /** A log that takes so many bytes a pass. Results in MB/s, of what was written. */
+    private static final class Pass implements AutoCloseable {
+        final DiskTrace trace;
+        private final WalVariant.Reservation log;
+        private final int dataLength;
+        private final ByteBuffer bytes = ByteBuffer.allocateDirect(WalVariant.RING);
+
+        Pass(Disk disk, Path parent, String name, int dataLength) throws IOException {
+            trace = new DiskTrace(disk);
+            log = new WalVariant.Reservation(trace, Files.createDirectory(parent.resolve(name)));
+            this.dataLength = dataLength;
+            for (int i = 0; i < bytes.capacity(); i += 8) {
+                bytes.putLong(i, i * 0x9E3779B97F4A7C15L);
+            }
+        }
+
+        double insert() {
+            long end = log.inserter.flushedLsn();
+            int ahead = (int) (PASS_BYTES / WalVariant.SEGMENT) + 3;
+            log.inserter.segments().removeBefore(end, end, ahead);
+            trace.clear();
+            long nanos = insertUntil(log, end + PASS_BYTES, dataLength);
+            return trace.bytes() * 1e3 / nanos;
+        }
+
+        /** The writes and syncs of the last insertion again. */
+        double plainly(Path directory) {
+            for (int i = 0; i < trace.files(); i++) {
+                makeFile(directory.resolve("" + i), bytes);
+            }
+            return trace.bytes() * 1e3 / trace.repeat(new PosixDisk(), directory, bytes);
+        }
+
+        @Override
+        public void close() {
+            log.close();
         }
     }
 
