@@ -45,8 +45,14 @@ public final class UnloggedRelations {
     /**
      * Copies each init fork, segment by segment, to the main fork; durable on return.
      * (UNLOGGED_RELATION_INIT)
+     *
+     * <p>A main fork may be there although {@link #cleanUp} was made before redo: an abort leaves
+     * the first segment of what it created, cut to nothing, until the next checkpoint, and removes
+     * the init fork at once; redo of the creation brings that back if the abort's record was not
+     * yet durable. (PostgreSQL 15 would refuse to go on there: copy_file makes a new file only.)
      */
     public static void initialize(Disk disk, String dataDirectory) {
+        cleanUp(disk, dataDirectory);
         for (String directory : databaseDirectories(disk, dataDirectory)) {
             for (String name : disk.list(directory)) {
                 if (INIT.equals(fork(name))) {

@@ -55,6 +55,18 @@ class UnloggedRelationsTest {
         assertEquals(8, names(db).size());
     }
 
+    /** What an abort leaves of a table that redo creates again. Found by the crash matrix. */
+    @Test
+    void aMainForkThatIsThereBeforeItIsMadeIsReplaced() throws IOException {
+        Path db = Files.createDirectories(dir.resolve("base/5"));
+        Files.write(db.resolve("100"), new byte[0]);
+        Files.write(db.resolve("100_fsm"), new byte[1]);
+        Files.write(db.resolve("100_init"), "init".getBytes());
+        UnloggedRelations.initialize(new PosixDisk(), dir.toString());
+        assertArrayEquals("init".getBytes(), Files.readAllBytes(db.resolve("100")));
+        assertEquals(List.of("100", "100_init"), names(db));
+    }
+
     @Test
     void directoriesThatAreNoDatabasesAreLeftAlone() throws IOException {
         Path other = Files.createDirectories(dir.resolve("base/pgsql_tmp"));
