@@ -64,7 +64,7 @@ final class CrashMatrix {
         if (line.startsWith("matrix-")) {
             String[] words = line.substring(0, line.indexOf(';')).split("-");
             search(Long.parseLong(words[1]), Integer.parseInt(words[2])).run();
-            return most;
+            return Long.getLong("pgkernel.crashes", most);
         }
         CrashMatrix matrix =
                 new CrashMatrix(most, Math.min(2, Runtime.getRuntime().availableProcessors()));
