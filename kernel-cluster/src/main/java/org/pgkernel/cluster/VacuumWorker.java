@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.NanoClock;
 import org.pgkernel.base.TransactionId;
+import org.pgkernel.base.error.KernelException;
 import org.pgkernel.base.error.RefusedException;
 import org.pgkernel.cluster.CatalogRows.ClassRow;
 import org.pgkernel.heap.HeapRelation;
@@ -22,6 +23,8 @@ import org.pgkernel.xact.LockMode;
  * relation_needs_vacanalyze; it waits for a table that is too old.)
  */
 final class VacuumWorker implements Agent {
+    private static final System.Logger LOG = System.getLogger("org.pgkernel.cluster");
+
     /** (PostgreSQL: autovacuum_naptime.) */
     static final long NAP_NANOS = TimeUnit.MINUTES.toNanos(1);
 
@@ -104,6 +107,13 @@ final class VacuumWorker implements Agent {
                 return false;
             }
         } catch (RefusedException e) {
+            return false;
+        } catch (KernelException e) {
+            // One table's trouble must not keep the others from being vacuumed.
+            if (KernelStop.isFatal(e)) {
+                throw e;
+            }
+            LOG.log(System.Logger.Level.WARNING, e.getMessage());
             return false;
         }
         dead.add(-before);

@@ -2,9 +2,7 @@ package org.pgkernel.cluster;
 
 import static org.junit.jupiter.api.Assertions.*;
 
-import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -133,30 +131,5 @@ class DdlTest {
 
     private List<String> files() {
         return disk.list(TestRun.DATA + "/base/5").stream().sorted().toList();
-    }
-
-    /** Else closing the cluster, which ends the worker first, would wait for that transaction. */
-    @Test
-    void theVacuumWorkerPassesOverATableThatSomebodyHasLocked() {
-        Table table = create("t");
-        backend.begin();
-        long[] tids = new long[100];
-        for (int i = 0; i < tids.length; i++) {
-            tids[i] = insert(table, i);
-        }
-        backend.commit();
-        backend.begin();
-        for (long tid : tids) {
-            table.delete(tid);
-        }
-        backend.commit();
-        backend.begin();
-        backend.truncate("t");
-        clock.pass(2, TimeUnit.MINUTES);
-        VacuumWorker worker = cluster.kernelForTests().vacuumWorker;
-        assertEquals(0, assertTimeoutPreemptively(Duration.ofSeconds(20), worker::doWork));
-        backend.rollback();
-        clock.pass(2, TimeUnit.MINUTES);
-        assertEquals(1, worker.doWork(), "it comes back");
     }
 }
