@@ -4,6 +4,8 @@ import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
 import org.agrona.concurrent.NanoClock;
+import org.pgkernel.base.error.DiskException;
+import org.pgkernel.base.error.KernelStoppedException;
 import org.pgkernel.bufmgr.DropStrategy;
 import org.pgkernel.cluster.Backend;
 import org.pgkernel.cluster.Cluster;
@@ -80,22 +82,27 @@ final class MatrixKernel implements AutoCloseable {
 
     private void open() {
         NanoClock clock = () -> now;
-        cluster =
-                Cluster.open(
-                        Path.of(settings.data),
-                        ClusterOptions.defaults()
-                                .withDisk(disk)
-                                .withSharedBuffers(settings.buffers)
-                                .withDropStrategy(settings.strategy)
-                                .withSizePolicy(SizePolicy.SHARED)
-                                .withFullPageWrites(settings.fullPageWrites)
-                                .withRun(
-                                        RunOptions.defaults()
-                                                .withSessions(4)
-                                                .withWalBuffers(1 << 16)
-                                                .withWalSize(3L << 20, 1L << 20)
-                                                .withWorkers(RunOptions.Workers.BY_HAND)
-                                                .withNanoClock(clock)));
+        try {
+            cluster =
+                    Cluster.open(
+                            Path.of(settings.data),
+                            ClusterOptions.defaults()
+                                    .withDisk(disk)
+                                    .withSharedBuffers(settings.buffers)
+                                    .withDropStrategy(settings.strategy)
+                                    .withSizePolicy(SizePolicy.SHARED)
+                                    .withFullPageWrites(settings.fullPageWrites)
+                                    .withRun(
+                                            RunOptions.defaults()
+                                                    .withSessions(4)
+                                                    .withWalBuffers(1 << 16)
+                                                    .withWalSize(3L << 20, 1L << 20)
+                                                    .withWorkers(RunOptions.Workers.BY_HAND)
+                                                    .withNanoClock(clock)));
+        } catch (DiskException e) {
+            // The disk failed before there was a kernel that could stop: nothing was promised.
+            throw new KernelStoppedException("not opened: " + e.getMessage(), e);
+        }
         try {
             sql = new KernelSql(cluster);
         } catch (RuntimeException | Error e) {
