@@ -120,7 +120,7 @@ final class Heap2Redo extends AbstractHeapRedo {
         }
         place = 1;
         RedoBuffer heap = context.buffer(1);
-        if (context.read(record, 1, heap) == RedoAction.NEEDS_REDO) {
+        if (context.readUnseen(record, 1, heap) == RedoAction.NEEDS_REDO) {
             Page.setAllVisible(heap.page());
             if (context.pool().hintsAreLogged()) {
                 Page.setLsn(heap.page(), record.endLsn());

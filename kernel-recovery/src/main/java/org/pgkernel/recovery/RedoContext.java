@@ -223,6 +223,32 @@ public final class RedoContext {
                 : RedoAction.NEEDS_REDO;
     }
 
+    /**
+     * {@link #read(WalRecord, int, RedoBuffer)} for a record that looks at nothing of the page and
+     * carries no image of it when hints are not logged (VISIBLE): a damaged page is remembered as
+     * missing, NOT_FOUND, as it may be torn and be cut off later in the WAL. If it is not, recovery
+     * stops at its end or at consistency and names it. (PostgreSQL 15 stops here.)
+     */
+    public RedoAction readUnseen(WalRecord record, int id, RedoBuffer into) {
+        try {
+            return read(record, id, into);
+        } catch (DamagedDataException e) {
+            if (!record.hasBlock(id) || record.hasImage(id) || into.isValid()) {
+                throw e;
+            }
+            missingPages.remember(
+                    record.blockSpc(id),
+                    record.blockDb(id),
+                    record.blockRel(id),
+                    record.blockFork(id),
+                    record.blockNumber(id),
+                    true,
+                    currentLsn(),
+                    state.consistent);
+            return RedoAction.NOT_FOUND;
+        }
+    }
+
     private void restore(WalRecord record, int id, boolean cleanupLock, RedoBuffer into) {
         ForkNumber fork = record.blockFork(id);
         ReadMode mode = cleanupLock ? ReadMode.ZERO_AND_CLEANUP_LOCK : ReadMode.ZERO_AND_LOCK;
