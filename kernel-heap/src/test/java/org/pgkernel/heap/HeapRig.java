@@ -21,7 +21,6 @@ import org.pgkernel.bufmgr.ReadMode;
 import org.pgkernel.fsm.FreeSpace;
 import org.pgkernel.fsm.FsmOptions;
 import org.pgkernel.fsm.FsmRecovery;
-import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.recovery.CheckpointParticipant;
 import org.pgkernel.recovery.CoreRecoveryModuleProvider;
 import org.pgkernel.recovery.RecoveredCounters;
@@ -76,7 +75,7 @@ final class HeapRig implements AutoCloseable {
     static final int FIRST_XID = 1000;
 
     private static final int WAL_SEGMENT = 1 << 20;
-    private static final long START = WAL_SEGMENT + 40;
+    static final long START = WAL_SEGMENT + 40;
     private static final long SYSTEM = 1;
     static final int RING = 1 << 18;
 
@@ -282,14 +281,14 @@ final class HeapRig implements AutoCloseable {
                 disk, DATA + "/pg_wal", 1, WAL_SEGMENT, SYSTEM, end, last, 0, redoLsn, RING);
     }
 
-    private static WalReader reader(SimulatedDisk disk) {
+    static WalReader reader(SimulatedDisk disk) {
         return new WalReader(disk, DATA + "/pg_wal", TimelineHistory.of(1), WAL_SEGMENT, SYSTEM);
     }
 
     /**
      * @return where the last record ended
      */
-    private static long replay(
+    static long replay(
             WalReader reader,
             List<RecoveryModule> modules,
             RedoContext context,
@@ -483,53 +482,9 @@ final class HeapRig implements AutoCloseable {
         pool.release(buffer);
     }
 
-    /**
-     * What a vacuum does to pages that need no second pass: prunes them, and sets their bits in the
-     * visibility map if all that is left is seen by everybody. No transaction may run.
-     */
+    /** See {@link Settling}. */
     void settle(HeapRelation table, int bits) {
-        Session session = sessions.getFirst();
-        session.session.begin();
-        HeapBackend backend = session.backend;
-        int map = -1;
-        for (int block = 0; block < table.storage().nblocks(ForkNumber.MAIN); block++) {
-            map = backend.visibilityMap.pin(session.buffers, table.storage(), block, map);
-            int buffer =
-                    session.buffers.read(table.storage(), ForkNumber.MAIN, block, ReadMode.NORMAL);
-            UnsafeBuffer page = new UnsafeBuffer(0L, 0);
-            pool.wrap(buffer, page);
-            session.buffers.lockForCleanup(buffer);
-            if (!Page.isNew(page)) {
-                backend.pruner.prune(table, buffer, backend.horizon);
-                if (isAllVisible(backend, buffer, page)) {
-                    Page.setAllVisible(page);
-                    session.buffers.markDirty(buffer);
-                    backend.visibilityMap.set(
-                            session.buffers, backend.record, table.storage(), buffer, map, 0, bits);
-                }
-            }
-            session.buffers.unlock(buffer);
-            session.buffers.release(buffer);
-        }
-        VisibilityMap.release(session.buffers, map);
-        session.rollback();
-    }
-
-    private static boolean isAllVisible(HeapBackend backend, int buffer, UnsafeBuffer page) {
-        for (int offset = 1; offset <= Page.maxOffsetNumber(page); offset++) {
-            int itemId = Page.itemId(page, offset);
-            if (Page.lpFlags(itemId) == Page.LP_DEAD
-                    || Page.lpIsNormal(itemId)
-                            && backend.visibility.vacuumStatus(
-                                            page,
-                                            Page.lpOffset(itemId),
-                                            backend.horizon,
-                                            backend.hints.on(buffer, true))
-                                    != TupleVisibility.VacuumStatus.LIVE) {
-                return false;
-            }
-        }
-        return true;
+        Settling.settle(this, sessions.getFirst(), table, bits);
     }
 
     /** Everything before is on disk and redo begins here. No transaction may run. */
@@ -578,8 +533,7 @@ final class HeapRig implements AutoCloseable {
         return page(pool, storage, fork, block);
     }
 
-    private static UnsafeBuffer page(
-            BufferPool pool, SmgrRelation storage, ForkNumber fork, int block) {
+    static UnsafeBuffer page(BufferPool pool, SmgrRelation storage, ForkNumber fork, int block) {
         int buffer = pool.read(storage, fork, block, ReadMode.NORMAL);
         byte[] copy = new byte[Page.SIZE];
         UnsafeBuffer view = new UnsafeBuffer(0L, 0);
@@ -589,86 +543,14 @@ final class HeapRig implements AutoCloseable {
         return new UnsafeBuffer(copy);
     }
 
-    /**
-     * Replays all WAL from the beginning on an empty disk and compares each page of the tables with
-     * the pool's, masked as PostgreSQL's wal_consistency_checking does, and that every all-visible
-     * bit of the map is one of ours. Blocks that no record tells of are pages of zeros here, or not
-     * there.
-     */
+    /** See {@link RedoBeside}. */
     void checkRedo(HeapRelation... tables) {
-        replayBeside(
-                (at, replayed) -> {},
-                (at, replayed) -> {
-                    if (at != wal.insertLsn()) {
-                        throw new AssertionError("redo ended at " + at);
-                    }
-                    for (HeapRelation table : tables) {
-                        SmgrRelation storage = table.storage();
-                        SmgrRelation other =
-                                replayed.smgr()
-                                        .open(
-                                                storage.spcOid(),
-                                                storage.dbOid(),
-                                                storage.relNumber());
-                        compare(storage, replayed, other, ForkNumber.MAIN);
-                        compare(storage, replayed, other, ForkNumber.VISIBILITY_MAP);
-                    }
-                });
+        new RedoBeside(this).check(tables);
     }
 
-    /** What a replay has made so far. */
-    interface Replay {
-        void at(long endOfLastRecord, BufferPool pool);
-    }
-
-    /** Replays all WAL from the beginning on an empty disk, which is shown after each record. */
-    void replayBeside(Replay afterEach, Replay atEnd) {
-        wal.flush(wal.insertLsn());
-        SimulatedDisk other = freshDisk(1);
-        copyWal(other);
-        StorageManager otherSmgr =
-                new StorageManager(
-                        other,
-                        DATA,
-                        StorageManager.SEGMENT_BLOCKS,
-                        SizePolicy.SHARED,
-                        new SyncRequests(other, DATA));
-        otherSmgr.inRecovery(true);
-        List<RecoveryModule> otherModules = new ArrayList<>();
-        try (BufferPool otherPool =
-                BufferPool.open(
-                        BufferPoolOptions.of(pool.nbuffers()).withChecksums(false),
-                        otherSmgr,
-                        lsn -> {})) {
-            RecoveryEnvironment recovery =
-                    new RecoveryEnvironment(
-                            other, DATA, otherSmgr, otherPool, fsm.creationThreshold());
-            otherModules.add(new XactModuleProvider().create(recovery));
-            otherModules.add(new CoreRecoveryModuleProvider().create(recovery));
-            otherModules.add(new FsmRecovery().create(recovery));
-            otherModules.add(new HeapRecovery().create(recovery));
-            RedoContext otherContext =
-                    RedoContext.standalone(otherPool, otherModules.getFirst().counters());
-            otherModules.getFirst().counters().nextFullXid(FIRST_XID);
-            otherModules.getFirst().counters().oldestXid(900, DB);
-            otherModules.getFirst().counters().nextMulti(1, 0);
-            otherModules.getFirst().counters().oldestMulti(1, DB);
-            otherModules.forEach(module -> module.beforeRedo(otherContext));
-            try (WalReader reader = reader(other)) {
-                reader.begin(START);
-                long end =
-                        replay(
-                                reader,
-                                otherModules,
-                                otherContext,
-                                at -> afterEach.at(at, otherPool));
-                if (otherContext.missingPages() != 0) {
-                    throw new AssertionError("records for pages that no record made");
-                }
-                atEnd.at(end, otherPool);
-            }
-        }
-        otherSmgr.close();
+    /** See {@link RedoBeside}. */
+    void replayBeside(RedoBeside.Replay afterEach, RedoBeside.Replay atEnd) {
+        new RedoBeside(this).replay(afterEach, atEnd);
     }
 
     /** All records from the beginning on. */
@@ -678,50 +560,6 @@ final class HeapRig implements AutoCloseable {
             reader.begin(START);
             for (WalRecord record = reader.next(); record != null; record = reader.next()) {
                 look.accept(record);
-            }
-        }
-    }
-
-    private void copyWal(SimulatedDisk to) {
-        for (String name : disk.list(DATA + "/pg_wal")) {
-            byte[] content = disk.content(DATA + "/pg_wal/" + name);
-            ByteBuffer copy = ByteBuffer.allocateDirect(content.length);
-            copy.put(content);
-            try (DiskFile file = to.create(DATA + "/pg_wal/" + name)) {
-                file.write(BufferUtil.address(copy), content.length, 0);
-            }
-        }
-    }
-
-    private void compare(
-            SmgrRelation storage, BufferPool otherPool, SmgrRelation replayed, ForkNumber fork) {
-        int blocks = storage.exists(fork) ? storage.nblocks(fork) : 0;
-        int replayedBlocks = replayed.exists(fork) ? replayed.nblocks(fork) : 0;
-        if (replayedBlocks > blocks) {
-            throw new AssertionError(
-                    "redo made " + replayedBlocks + " blocks of " + blocks + " of " + storage);
-        }
-        for (int block = 0; block < blocks; block++) {
-            UnsafeBuffer mine = page(storage, fork, block);
-            UnsafeBuffer theirs =
-                    block < replayedBlocks
-                            ? page(otherPool, replayed, fork, block)
-                            : new UnsafeBuffer(new byte[Page.SIZE]);
-            if (fork == ForkNumber.MAIN) {
-                PageMask.heap(mine, theirs);
-            } else {
-                PageMask.map(mine, theirs);
-            }
-            if (!mine.equals(theirs)) {
-                throw new AssertionError(
-                        "redo made another page of "
-                                + storage
-                                + " "
-                                + fork
-                                + " block "
-                                + block
-                                + ": "
-                                + PageMask.difference(mine, theirs));
             }
         }
     }

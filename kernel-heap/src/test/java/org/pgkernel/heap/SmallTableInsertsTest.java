@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.pgkernel.base.ForkNumber;
@@ -18,6 +19,7 @@ import org.pgkernel.fsm.FsmPolicy;
 import org.pgkernel.testkit.SimulatedDisk;
 
 /** Inserts into small tables under each policy of free space maps, and from many threads. */
+@Timeout(60)
 class SmallTableInsertsTest {
     private static final TupleDescriptor COLUMNS =
             TupleDescriptor.of(

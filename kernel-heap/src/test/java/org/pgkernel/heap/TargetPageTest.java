@@ -10,6 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.pgkernel.base.BlockNumber;
 import org.pgkernel.base.ForkNumber;
 import org.pgkernel.base.Page;
@@ -23,6 +24,7 @@ import org.pgkernel.fsm.FreeSpaceMap;
 import org.pgkernel.fsm.VisibilityMap;
 import org.pgkernel.smgr.SmgrRelation;
 
+@Timeout(60)
 class TargetPageTest {
     private static final TupleDescriptor COLUMNS =
             TupleDescriptor.of(

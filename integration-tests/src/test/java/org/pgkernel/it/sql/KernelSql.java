@@ -177,7 +177,8 @@ public final class KernelSql implements SqlEngine {
                 yield ThreadedSession.OK;
             }
             case ScriptStatement.Insert insert -> insert(insert);
-            default -> throw new UnsupportedOperationException("" + statement);
+            default ->
+                    throw new IllegalArgumentException("no statement of a session: " + statement);
         };
     }
 
